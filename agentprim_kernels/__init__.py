@@ -1,0 +1,14 @@
+"""Paged KV kernels for caches that move: rotate, store, materialize, select, attend.
+
+Knows tensors, pages, slots and angles; nothing of models. Needs only torch; Triton and the
+compiled module are used where they are there.
+"""
+
+from agentprim_kernels.angles import rotation
+from agentprim_kernels.attend import attend
+from agentprim_kernels.materialize import materialize_
+from agentprim_kernels.rotate import rotate_
+from agentprim_kernels.select import select_
+from agentprim_kernels.store import store_
+
+__all__ = ["attend", "materialize_", "rotate_", "rotation", "select_", "store_"]

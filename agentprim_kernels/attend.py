@@ -1,0 +1,104 @@
+"""Attend over spans: turn the query instead of the keys."""
+
+import torch
+from torch import Tensor
+
+from agentprim_kernels import checks
+from agentprim_kernels.dispatch import pick
+
+
+def attend(
+    query: Tensor,
+    k_cache: Tensor,
+    v_cache: Tensor,
+    page_table: Tensor,
+    spans: Tensor,
+    rotation: Tensor,
+    span_starts: Tensor,
+    query_positions: Tensor,
+    *,
+    key_positions: Tensor | None = None,
+    scale: float,
+    window: int | None = None,
+    softcap: float | None = None,
+    sinks: Tensor | None = None,
+    interleaved: bool = False,
+    impl: str | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Attend from new tokens to the spans of their sequence, one layer.
+
+    For each span s the query is turned by `-delta_s`, so its keys stay as they were stored:
+
+        score(q, k) = scale * (R(-delta_s) q)^T k        since (R(m) q)^T R(d) R(p) k = (R(-d) R(m) q)^T R(p) k
+
+    Spans give partial results that are merged by their log-sum-exp. A key is visible iff its
+    current position is at most the query's, and nearer than `window`. Soft-capping applies to each
+    score; a sink enters each head's denominator once, at the merge. Exact up to rounding: the
+    query is turned in fp32 and rounded once to its dtype, sums are fp32.
+
+    Args:
+        query: `[batch, num_heads, num_queries, k_dim]`; any strides with a contiguous last
+            dimension, dtype of the cache. Already rotated for its position.
+        k_cache: One layer, `[num_pages, num_kv_heads, page_size, k_dim]`. `num_heads` is a
+            multiple of `num_kv_heads`; query head h reads KV head `h // (num_heads / num_kv_heads)`.
+        v_cache: The same with `v_dim`.
+        page_table: As in `rotate_`.
+        spans: int32 `[num_spans, 5]`; columns: start in `page_table`, slot offset in the first
+            page, length, current position (position + delta) of the first key, start in
+            `key_positions` or -1 where positions are consecutive. Spans may share slots.
+        rotation: This layer's rows, fp32 `[num_spans, 2, rotary_dim / 2]`, for `+delta`.
+        span_starts: Spans of sequence b are rows `span_starts[b]` to `span_starts[b + 1] - 1`,
+            int32 `[batch + 1]`.
+        query_positions: Current position of each query, int32 `[batch, num_queries]`; a negative
+            position marks padding, which sees nothing.
+        key_positions: Ascending current positions of tokens of spans with gaps, int32
+            `[num_gapped_tokens]`.
+        scale: Factor of the scores.
+        window: Visible distance in positions, the query's own included; None is unlimited.
+        softcap: `softcap * tanh(score / softcap)`; None is off.
+        sinks: One logit per query head, `[num_heads]`.
+        interleaved: As in `rotate_`.
+        impl: `"triton"`, `"cpp"`, `"reference"`; None decides by device.
+
+    Returns:
+        `out`: `[batch, num_heads, num_queries, v_dim]`, dtype of the query, laid out in memory as
+            `[batch, num_queries, num_heads, v_dim]`; zeros where nothing is visible.
+        `lse`: log-sum-exp of the scores (and the sink), fp32 `[batch, num_heads, num_queries]`;
+            -inf where nothing is visible.
+
+    Raises:
+        TypeError, ValueError: An argument has the wrong type, shape, dtype or device.
+    """
+    checks.cache(query, "query", 4)
+    checks.pair(k_cache, v_cache, "k_cache", "v_cache", 4)
+    checks.require(query.dtype == k_cache.dtype, "query", f"be {k_cache.dtype}", query.dtype)
+    batch, heads, num_queries, k_dim = query.shape
+    kv_heads = k_cache.shape[1]
+    checks.require(k_dim == k_cache.shape[-1], "query", f"have k_dim = {k_cache.shape[-1]}", k_dim)
+    checks.require(heads % kv_heads == 0, "query", f"have a multiple of {kv_heads} heads", heads)
+    checks.tables(page_table, spans)
+    checks.rotation(rotation, (spans.shape[0],), k_dim)
+    checks.require(rotation.is_contiguous(), "rotation", "be contiguous", rotation.stride())
+    checks.tensor(span_starts, "span_starts", 1, (torch.int32,))
+    checks.require(len(span_starts) == batch + 1, "span_starts", f"have {batch + 1} entries",
+                   len(span_starts))  # fmt: skip
+    checks.tensor(query_positions, "query_positions", 2, (torch.int32,))
+    checks.require(query_positions.shape == (batch, num_queries), "query_positions",
+                   f"have shape {(batch, num_queries)}", tuple(query_positions.shape))  # fmt: skip
+    if key_positions is not None:
+        checks.tensor(key_positions, "key_positions", 1, (torch.int32,))
+    if sinks is not None:
+        checks.tensor(sinks, "sinks", 1, checks.FLOATS)
+        checks.require(len(sinks) == heads, "sinks", f"have {heads} entries", len(sinks))
+    checks.require(window is None or window >= 1, "window", "be at least 1 or None", window)
+    checks.require(softcap is None or softcap > 0, "softcap", "be positive or None", softcap)
+    checks.same_device(
+        query, k_cache, v_cache, page_table, spans, rotation, span_starts, query_positions,
+        key_positions, sinks,
+    )  # fmt: skip
+    run = pick("attend", "attend", query, impl, can=query.dtype != torch.float64)
+    return run(
+        query, k_cache, v_cache, page_table, spans, rotation, span_starts,
+        query_positions.contiguous(), key_positions=key_positions, scale=scale, window=window,
+        softcap=softcap, sinks=sinks, interleaved=interleaved,
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""The meaning of every op in plain torch: the specification that all other code must meet."""
