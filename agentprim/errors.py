@@ -1,0 +1,42 @@
+"""Name the faults that callers handle; arguments raise ValueError and TypeError."""
+
+from typing import Self
+
+from agentprim_kernels.pool import PoolExhausted
+
+__all__ = [
+    "AgentPrimError",
+    "BudgetExceeded",
+    "PlanError",
+    "PoolExhausted",
+    "UnsupportedModel",
+    "VerificationFailed",
+]
+
+
+class AgentPrimError(Exception):
+    """Base of the errors below; `PoolExhausted` comes from the kernels and is a RuntimeError."""
+
+
+class UnsupportedModel(AgentPrimError):
+    """A model does something to its keys that moving them would get wrong."""
+
+    @classmethod
+    def because(cls, model_class: str, feature: str, reason: str) -> Self:
+        """Build the error in the words that every refusal shares."""
+        return cls(
+            f"{model_class} uses {feature}, which cannot be relocated: {reason}; "
+            'use join="append"'
+        )
+
+
+class PlanError(AgentPrimError):
+    """A plan cannot be read, or cannot finish."""
+
+
+class BudgetExceeded(AgentPrimError):
+    """A run would spend more than it was given."""
+
+
+class VerificationFailed(AgentPrimError):
+    """A check of this machine and model against the reference did not hold."""
