@@ -6,9 +6,21 @@ compiled module are used where they are there.
 
 from agentprim_kernels.angles import rotation
 from agentprim_kernels.attend import attend
+from agentprim_kernels.build_info import build_info
 from agentprim_kernels.materialize import materialize_
+from agentprim_kernels.pool import PagePool, PoolExhausted
 from agentprim_kernels.rotate import rotate_
 from agentprim_kernels.select import select_
 from agentprim_kernels.store import store_
 
-__all__ = ["attend", "materialize_", "rotate_", "rotation", "select_", "store_"]
+__all__ = [
+    "PagePool",
+    "PoolExhausted",
+    "attend",
+    "build_info",
+    "materialize_",
+    "rotate_",
+    "rotation",
+    "select_",
+    "store_",
+]
