@@ -1,0 +1,76 @@
+"""Choose tiles and splits of `attend` from its shapes: no device value, no trial runs."""
+
+from dataclasses import dataclass
+
+import torch
+from triton import cdiv, next_power_of_2
+
+# programs a multiprocessor: enough for one to wait for memory while the other computes
+_PER_PROCESSOR = 2
+_MOST_SPLITS = 128
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """Tile sizes and the split of one launch.
+
+    Attributes:
+        block_m: Packed queries of a program (queries times the heads of a KV head).
+        block_n: Keys of a tile.
+        num_blocks: Blocks of packed queries.
+        num_splits: Programs among which the keys of a block are shared.
+        num_warps: Warps of a program.
+        num_stages: Tiles of keys and values in flight or in use.
+    """
+
+    block_m: int
+    block_n: int
+    num_blocks: int
+    num_splits: int
+    num_warps: int
+    num_stages: int
+
+
+def plan(
+    *,
+    rows: int,
+    k_dim: int,
+    v_dim: int,
+    dtype: torch.dtype,
+    programs: int,
+    capacity: int,
+    processors: int,
+) -> Plan:
+    """Plan one launch of `attend`.
+
+    Shared memory stays under 99 KiB, so that one choice serves every GPU since sm_80.
+
+    Args:
+        rows: Packed queries of one KV head: queries times heads of its group.
+        k_dim: Key dimension.
+        v_dim: Value dimension.
+        dtype: Of the cache.
+        programs: Programs for each block of rows: batch times KV heads.
+        capacity: Slots that the page table can hold, a bound for one sequence.
+        processors: Multiprocessors to fill.
+    """
+    wide = max(16, next_power_of_2(max(k_dim, v_dim)))
+    if dtype.itemsize > 2:
+        # fp32 products run without tensor cores: small tiles keep the operands in registers
+        block_m, block_n, warps, stages = 16, 32, 4, 2
+        if wide > 128:
+            block_n, warps = 16, 8
+    else:
+        block_m = min(64, max(16, next_power_of_2(rows)))
+        block_n, warps, stages = (64, 4, 3) if wide <= 64 else (64, 4, 2)
+        if wide > 128:
+            block_n, warps = 32, 8
+        elif rows >= 512:
+            block_m, warps = 128, 8
+    blocks = cdiv(rows, block_m)
+    wanted = cdiv(_PER_PROCESSOR * processors, max(1, blocks * programs))
+    splits = max(1, min(wanted, cdiv(capacity, block_n), _MOST_SPLITS))
+    return Plan(
+        block_m=block_m, block_n=block_n, num_blocks=blocks, num_splits=splits, num_warps=warps,
+        num_stages=stages,
+    )  # fmt: skip
