@@ -1,0 +1,188 @@
+"""Prepare a model for paged caches: read its layout, prove the span path, tell caches of steps."""
+
+import inspect
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+
+import torch
+from torch import Tensor, nn
+
+from agentprim.cache.hf import NAME, PagedCache, register
+from agentprim.cache.layout import LayerShape, Layout
+from agentprim.cache.pool import Pool
+from agentprim.config import PoolConfig
+from agentprim.errors import UnsupportedModel
+from agentprim.rope import prove
+from agentprim.rope.forward import probe_ids, undisturbed
+
+_ATTRIBUTE = "agentprim_attachment"
+_LOCK = threading.RLock()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attachment:
+    """What is known about a prepared model.
+
+    Attributes:
+        layout: Its caches, and how their keys may move.
+        pad_id: The id that stands for what has none.
+        device: Where its inputs go.
+    """
+
+    layout: Layout
+    pad_id: int
+    device: torch.device
+
+    def new_pool(self, tokens: int, page_size: int = 16) -> Pool:
+        """Allocate a pool for this model."""
+        return Pool(self.layout, PoolConfig(tokens=tokens, page_size=page_size))
+
+
+def attach(model: nn.Module) -> Attachment:
+    """Prepare a causal language model of Hugging Face once; later calls return the same.
+
+    Proves how its keys move, registers span attention as the model's attention function (other
+    caches keep the one it had), and hooks its forward pass so that a `PagedCache` knows the mask
+    and positions of each step. Where spans cannot be read, attention stays as it was and caches
+    hand out dense tensors.
+
+    Raises:
+        UnsupportedModel: The model's cache has no keys and values per token and layer.
+    """
+    with _LOCK:
+        found = getattr(model, _ATTRIBUTE, None)
+        if found is None:
+            found = _prepare(model)
+            setattr(model, _ATTRIBUTE, found)
+        return found
+
+
+def _prepare(model: nn.Module) -> Attachment:
+    ids = probe_ids(model)
+    rope, refusal = None, None
+    try:
+        rope = prove(model)
+    except UnsupportedModel as error:
+        refusal = error
+    with undisturbed(model):
+        expected, shapes = _dense_run(model, ids)
+    config = model.config.get_text_config()
+    pad_id = next(
+        (i for i in (config.pad_token_id, config.eos_token_id) if isinstance(i, int)), 0
+    )
+    _watch(model)
+    before = model.config._attn_implementation
+    for spans in (True, False):
+        layout = Layout(
+            model_class=type(model).__name__, shapes=shapes, rope=rope, refusal=refusal, spans=spans
+        )
+        attachment = Attachment(layout=layout, pad_id=pad_id, device=ids.device)
+        if spans:
+            delegate = before.removeprefix(NAME).removeprefix("_") or "sdpa"
+            if "flash" in delegate:  # its function reads the name of the implementation
+                delegate = "sdpa"
+            model.set_attn_implementation(register(delegate))
+        setattr(model, _ATTRIBUTE, attachment)
+        fault = _paged_fault(model, ids, expected)
+        if fault is None:
+            return attachment
+        model.set_attn_implementation(before)
+    delattr(model, _ATTRIBUTE)
+    raise UnsupportedModel.because(
+        type(model).__name__, "a cache of its own kind", f"a paged cache changes its logits: {fault}"
+    )
+
+
+def _dense_run(model: nn.Module, ids: Tensor) -> tuple[Tensor, tuple[LayerShape, ...]]:
+    """Run ids in two steps on a plain cache; return the last logits and the shapes of its layers.
+
+    Raises:
+        UnsupportedModel: A layer of the cache is not `[batch, heads, tokens, dim]`.
+    """
+    from transformers import DynamicCache
+
+    cache = DynamicCache()
+    logits = _two_steps(model, ids, cache)
+    shapes = []
+    for layer in cache.layers:
+        keys, values = getattr(layer, "keys", None), getattr(layer, "values", None)
+        if keys is None or keys.ndim != 4 or keys.shape[2] != ids.shape[1]:
+            raise UnsupportedModel.because(
+                type(model).__name__, "a cache without keys and values per token",
+                "there is nothing to put into pages",
+            )  # fmt: skip
+        shapes.append(
+            LayerShape(
+                num_kv_heads=keys.shape[1], k_dim=keys.shape[3], v_dim=values.shape[3],
+                dtype=keys.dtype, device=keys.device,
+            )
+        )  # fmt: skip
+    return logits, tuple(shapes)
+
+
+def _paged_fault(model: nn.Module, ids: Tensor, expected: Tensor) -> str | None:
+    """Run the same ids on a paged cache; say what went wrong, or None."""
+    try:
+        with undisturbed(model):
+            got = _two_steps(model, ids, PagedCache(model, pool_tokens=2 * ids.shape[1]))
+    except (RuntimeError, ValueError, TypeError, IndexError, UnsupportedModel) as error:
+        return str(error)
+    eps = torch.finfo(expected.dtype).eps
+    error = (got - expected).abs().max() / expected.abs().max().clamp_min(eps)
+    return None if error <= max(1e-4, 16 * eps) else f"relative error {error:.1e}"
+
+
+def _two_steps(model: nn.Module, ids: Tensor, cache) -> Tensor:
+    names = inspect.signature(model.forward).parameters
+    name = "cache" if "cache" in names else "past_key_values"
+    for begin, end in ((0, ids.shape[1] - 2), (ids.shape[1] - 2, ids.shape[1])):
+        output = model(
+            input_ids=ids[:, begin:end],
+            attention_mask=torch.ones_like(ids[:, :end]),
+            position_ids=torch.arange(begin, end, device=ids.device)[None],
+            use_cache=True,
+            **{name: cache},
+        )
+    return output.logits[0].float() if hasattr(output, "logits") else output[0][0].float()
+
+
+def _watch(model: nn.Module) -> None:
+    """Hook the base model, so that every forward pass with a paged cache is announced to it."""
+    base = model.base_model
+    signature = inspect.signature(inspect.unwrap(type(base).forward))
+
+    def announce(module: nn.Module, args: tuple, kwargs: dict) -> None:
+        cache = _paged(kwargs.values()) or _paged(args)
+        if cache is None:
+            return
+        given = signature.bind_partial(module, *args).arguments | kwargs
+        ids, embeds = given.get("input_ids"), given.get("inputs_embeds")
+        batch, num_new = (ids if ids is not None else embeds).shape[:2]
+        cache.begin(
+            batch, num_new, ids=ids, mask=given.get("attention_mask"),
+            position_ids=given.get("position_ids"),
+        )  # fmt: skip
+
+    base.register_forward_pre_hook(announce, with_kwargs=True)
+    if hasattr(model, "prepare_inputs_for_generation"):
+        model.prepare_inputs_for_generation = _guard(model.prepare_inputs_for_generation)
+
+
+def _guard(prepare: Callable) -> Callable:
+    """Check the ids that `generate` believes to be cached, before it cuts them off."""
+
+    @wraps(prepare)
+    def guarded(input_ids: Tensor, *args, **kwargs):
+        cache = _paged(kwargs.values()) or _paged(args)
+        new = kwargs.get("next_sequence_length")
+        if cache is not None and kwargs.get("is_first_iteration") and new is not None:
+            cache.check_ids(input_ids, new, kwargs.get("attention_mask"))
+        return prepare(input_ids, *args, **kwargs)
+
+    return guarded
+
+
+def _paged(values) -> PagedCache | None:
+    return next((value for value in values if isinstance(value, PagedCache)), None)

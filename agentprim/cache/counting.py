@@ -1,0 +1,48 @@
+"""Read from a mask and from position ids where the new tokens of each row stand."""
+
+import torch
+from torch import Tensor
+
+from agentprim.cache.row import Row
+
+
+def count_new(rows: list[Row], columns: int, num_new: int, mask: Tensor | None) -> list[int]:
+    """Count the new tokens of each row by its mask."""
+    if mask is None:
+        return [num_new] * len(rows)
+    if mask.ndim != 2 or mask.shape != (len(rows), columns):
+        raise ValueError(
+            f"attention_mask must have shape ({len(rows)}, {columns}), what is cached included, "
+            f"got {tuple(mask.shape)}; cache.inputs(new_ids) builds it"
+        )
+    mask = mask.bool()
+    lengths = mask.sum(-1).tolist()
+    right = torch.arange(columns, device=mask.device) >= columns - mask.sum(-1, keepdim=True)
+    if not bool((mask == right).all()):
+        raise ValueError("attention_mask must be padded at the left, got zeros after ones")
+    counts = [length - row.length for length, row in zip(lengths, rows, strict=True)]
+    for count, length, row in zip(counts, lengths, rows, strict=True):
+        if not 0 <= count <= num_new:
+            raise ValueError(
+                f"attention_mask must have {row.length} ones for what is cached and up to "
+                f"{num_new} for new tokens, got {length}"
+            )
+    return counts
+
+
+def counted_positions(
+    position_ids: Tensor | None, batch: int, start: int, num_new: int
+) -> list[list[int]]:
+    """List the positions that the model gives to the new columns of each row."""
+    if position_ids is None:
+        return [list(range(start, start + num_new))] * batch
+    if position_ids.ndim == 3:
+        if not bool((position_ids == position_ids[:1]).all()):
+            raise ValueError("position_ids must be equal in all sections, got different ones")
+        position_ids = position_ids[0]
+    if position_ids.ndim != 2 or position_ids.shape[1] != num_new:
+        raise ValueError(
+            f"position_ids must have shape ({batch}, {num_new}), got {tuple(position_ids.shape)}; "
+            "a filled cache needs ids and a mask of full length: cache.inputs(new_ids)"
+        )
+    return position_ids.expand(batch, -1).tolist()

@@ -1,0 +1,50 @@
+"""Join caches: a list concatenation with one delta per part, and nothing per token."""
+
+from collections.abc import Sequence
+
+from agentprim.cache.kv import KV, check_live
+from agentprim.cache.span import Span, merge
+
+OFFSETS = ("consecutive", "shared")
+
+
+def join(kvs: Sequence[KV], offsets: str = "consecutive", *, rotate: bool = True) -> KV:
+    """Put caches behind each other without copying, rotating or rounding a key.
+
+        K = [K_1 ; R(d_2) K_2 ; ...]        V = [V_1 ; V_2 ; ...]
+
+    The first part stays where it is; each later part is moved so that its first token stands at
+    its new place. The turn is applied to the query when attention reads the span. *Agent
+    Primitives* (arXiv 2602.03695), Eq. 1. Exact for the keys; the parts never saw each other.
+
+    Args:
+        kvs: At least one KV, all of one pool. None is changed.
+        offsets: `"consecutive"` puts each part behind the one before; `"shared"` puts all parts
+            but the first at the same place, behind the first, so that their order has no effect.
+        rotate: False gives keys their new place but leaves them at the phase they were computed
+            with: the paper's ablation, wrong on purpose.
+
+    Returns:
+        A KV that shares the pages of all parts.
+
+    Raises:
+        ValueError: There is nothing to join, a KV was released, or the pools differ.
+        UnsupportedModel: The keys of this model cannot move that far.
+    """
+    if not kvs:
+        raise ValueError("kvs must have at least one KV, got none")
+    if offsets not in OFFSETS:
+        raise ValueError(f"offsets must be one of {OFFSETS}, got {offsets!r}")
+    pool = check_live(kvs[0], "kvs[0]").pool
+    spans: list[Span] = []
+    behind = 0
+    for number, kv in enumerate(kvs):
+        check_live(kv, f"kvs[{number}]", pool)
+        start = min((span.start for span in kv.spans), default=0)
+        by = behind - start if number else 0
+        parts = [span.moved(by) if rotate else span.relabelled(by) for span in kv.spans]
+        pool.layout.require_spans(parts)
+        spans += parts
+        if number == 0 or offsets == "consecutive":
+            behind = max((span.stop for span in parts), default=behind)
+    return KV(pool, merge(spans, pool.page_size))

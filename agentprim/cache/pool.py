@@ -1,0 +1,101 @@
+"""The pool: pages for all layers of one model, and who holds them."""
+
+from collections import deque
+
+from agentprim.cache.group import LayerGroup, build_groups
+from agentprim.cache.layout import Layout
+from agentprim.cache.lease import Lease
+from agentprim.cache.span import Span
+from agentprim.config import PoolConfig
+from agentprim_kernels.pool import PagePool
+
+
+class Pool:
+    """Pages of one model's KV cache; a page id stands for that page in every layer.
+
+    Thread-safe. Pages of dropped leases are taken back before every claim.
+    """
+
+    def __init__(self, layout: Layout, config: PoolConfig | None = None) -> None:
+        """Allocate the tensors of every layer group."""
+        config = config or PoolConfig()
+        self.layout = layout
+        self.page_size = config.page_size
+        self.groups: tuple[LayerGroup, ...] = build_groups(layout, config)
+        # where a model layer lives: its group and its row in the group's tensors
+        self.place: dict[int, tuple[LayerGroup, int]] = {
+            layer: (group, row) for group in self.groups for row, layer in enumerate(group.layers)
+        }
+        self._pages = PagePool(config.pages, config.page_size)
+        self._returned: deque[list[int]] = deque()
+
+    @property
+    def num_pages(self) -> int:
+        """Pages in the pool."""
+        return self._pages.num_pages
+
+    @property
+    def num_free(self) -> int:
+        """Pages that nobody holds."""
+        self._take_back()
+        return self._pages.num_free
+
+    def claim(
+        self, tails: list[Span | None], counts: list[int]
+    ) -> list[tuple[tuple[int, ...], int, tuple[Lease, ...]]]:
+        """Claim slots for several sequences at once: all of them, or none.
+
+        Args:
+            tails: The span that each sequence ends with, or None. Where nobody has written
+                behind it yet, its last page is filled up first.
+            counts: Slots that each sequence needs.
+
+        Returns:
+            For each sequence the pages, the first slot's offset and the leases of its new slots.
+
+        Raises:
+            PoolExhausted: The pool is too small; nothing has changed.
+        """
+        self._take_back()
+        ends = [self._end(tail) for tail in tails]
+        claims = []
+        for tail, end, (taken, pages) in zip(
+            tails, ends, self._pages.claim(ends, counts), strict=True
+        ):
+            leases = (Lease(pages, self._returned),) if pages else ()
+            if taken:
+                claims.append(((end[0], *pages), end[1], (*tail.leases, *leases)))
+            else:
+                claims.append((tuple(pages), 0, leases))
+        return claims
+
+    def share(self, span: Span) -> Span:
+        """Give a cut span a lease of its own, so that the rest of its source can be freed."""
+        self._pages.retain(list(span.pages))
+        leases = (Lease(list(span.pages), self._returned),)
+        return Span(
+            pages=span.pages, first_slot=span.first_slot, length=span.length, ids=span.ids,
+            position=span.position, delta=span.delta, positions=span.positions, leases=leases,
+        )  # fmt: skip
+
+    def is_private(self, spans: tuple[Span, ...], owner: object) -> bool:
+        """Tell whether `owner` alone can see the pages of some spans."""
+        leases = {lease for span in spans for lease in span.leases}
+        if any(set(lease.owners) - {owner} for lease in leases):
+            return False
+        self._take_back()
+        return all(self._pages.refcount(page) == 1 for span in spans for page in span.pages)
+
+    def _end(self, tail: Span | None) -> tuple[int, int]:
+        """Return the last page of a span and the slot behind it; page -1 where it is full."""
+        if tail is None:
+            return -1, 0
+        fill = (tail.first_slot + tail.length) % self.page_size
+        return (tail.pages[-1], fill) if fill else (-1, 0)
+
+    def _take_back(self) -> None:
+        while self._returned:
+            try:
+                self._pages.release(self._returned.popleft())
+            except IndexError:  # another thread took the last one
+                return

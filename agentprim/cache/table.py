@@ -1,0 +1,74 @@
+"""Span tables: the tensors by which kernels find spans, built once per step for all layers."""
+
+from collections.abc import Sequence
+from itertools import accumulate, chain
+
+import torch
+from torch import Tensor
+
+from agentprim.cache.group import LayerGroup
+from agentprim.cache.span import Span
+from agentprim_kernels import rotation
+
+
+class SpanTable:
+    """Spans of several sequences as the kernels read them.
+
+    Attributes:
+        page_table: int32 `[sum of pages]`.
+        spans: int32 `[num_spans, 5]`, columns as in `agentprim_kernels.attend`.
+        span_starts: int32 `[num_sequences + 1]`.
+        key_positions: int32 `[gapped tokens]`, or None.
+        slot_lists: Slots of each span on demand, see `slots`.
+    """
+
+    def __init__(
+        self, rows: Sequence[Sequence[Span]], *, shifts: Sequence[int] | None = None, device
+    ) -> None:
+        """Lay out the spans of each sequence.
+
+        Args:
+            rows: Spans of each sequence, in token order.
+            shifts: For each sequence, its current positions minus those that the model counts;
+                keys are turned by `delta - shift` to meet a query that was counted.
+            device: Where the kernels run.
+        """
+        flat = list(chain.from_iterable(rows))
+        pages = [len(span.pages) for span in flat]
+        starts = list(accumulate(pages, initial=0))
+        gapped = [len(span.positions or ()) for span in flat]
+        gap_starts = list(accumulate(gapped, initial=0))
+        table = [
+            (start, span.first_slot, span.length, span.start, gap if span.positions else -1)
+            for span, start, gap in zip(flat, starts, gap_starts, strict=False)
+        ]
+        self.page_table = _int32(list(chain.from_iterable(span.pages for span in flat)), device)
+        self.spans = _int32(table, device).reshape(-1, 5)
+        self.span_starts = _int32(list(accumulate(map(len, rows), initial=0)), device)
+        self.key_positions = None
+        if any(gapped):
+            where = (p + span.delta for span in flat for p in span.positions or ())
+            self.key_positions = _int32(list(where), device)
+        shifts = shifts or [0] * len(rows)
+        self._deltas = [
+            span.delta - shift for row, shift in zip(rows, shifts, strict=True) for span in row
+        ]
+        self._rotations: dict[int, Tensor] = {}
+
+    def rotation(self, group: LayerGroup) -> Tensor:
+        """Return the group's cos/sin rows, fp32 `[group_layers, num_spans, 2, rotary_dim / 2]`."""
+        key = id(group)
+        if key not in self._rotations:
+            self._rotations[key] = rotation(self._deltas, group.inv_freq)
+        return self._rotations[key]
+
+
+def _int32(numbers: list, device) -> Tensor:
+    return torch.tensor(numbers, dtype=torch.int32).to(device, non_blocking=True)
+
+
+def span_slots(span: Span, page_size: int) -> Tensor:
+    """List the slots of a span in token order, int64 `[length]` on the CPU."""
+    offset = span.first_slot + torch.arange(span.length)
+    pages = torch.tensor(span.pages, dtype=torch.int64)
+    return pages[offset // page_size] * page_size + offset % page_size
