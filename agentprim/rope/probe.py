@@ -1,0 +1,107 @@
+"""Prove on the model at hand how its keys move: the same ids at two places, compared."""
+
+from collections.abc import Callable, Sequence
+from functools import cache
+
+from torch import Tensor, nn
+
+from agentprim.rope import discover, lengths
+from agentprim.rope.budget import SHAKE, measure
+from agentprim.rope.forward import Trace, prefill, probe_ids, shake, undisturbed
+from agentprim.rope.judge import Verdict, choose, judge
+from agentprim.rope.refuse import (
+    refuse_absolute, refuse_by_cache, refuse_by_config, refuse_unexplained,
+)  # fmt: skip
+from agentprim.rope.spec import RopeProof
+
+
+def prove(model: nn.Module, *, ids: Tensor | None = None) -> RopeProof:
+    """Prove how a model's keys may be moved, and how far.
+
+    Prefills the same ids at positions `0..` and at `d..`. At every layer the first keys relocated
+    by d must equal the second; values and logits must agree. Probed at d = 1, 50 and on both sides
+    of every length in the configuration; the claim ends with the last of an unbroken run. Takes
+    about ten forward passes over eight ids. The model is left as it was.
+
+    Args:
+        model: A causal language model of Hugging Face, on any device, in any dtype.
+        ids: int64 `[1, num_ids]`; None takes eight from the middle of the vocabulary.
+
+    Raises:
+        UnsupportedModel: The model does to its keys what no move can follow.
+        ValueError: `ids` is not one row of at least two ids.
+    """
+    if ids is None:
+        ids = probe_ids(model)
+    elif ids.ndim != 2 or ids.shape[0] != 1 or ids.shape[1] < 2:
+        raise ValueError(f"ids must have shape (1, 2 or more), got {tuple(ids.shape)}")
+    refuse_by_config(model)
+    with undisturbed(model):
+        return _prove(model, ids, ids.shape[1])
+
+
+def _prove(model: nn.Module, ids: Tensor, num_ids: int) -> RopeProof:
+    config, name = discover.text_config(model), type(model).__name__
+    base = prefill(model, ids, 0)
+    refuse_by_cache(model, base, num_ids)
+    guesses = discover.hypotheses(model)  # the tables as they served the keys at 0..
+    near = prefill(model, ids, lengths.NEAR)
+    refuse_absolute(name, base, near)
+    with undisturbed(model):
+        shake(model, SHAKE)
+        budget = measure(base, near, prefill(model, ids, 0))
+    reach = lengths.reach(model, config, num_ids)
+
+    @cache
+    def moved(delta: int) -> Trace:
+        if delta == lengths.NEAR:
+            return near
+        with undisturbed(model):  # a table that grew must not serve the next, shorter probe
+            return prefill(model, ids, delta)
+
+    kinds = discover.layer_types(config, len(base.keys))
+    for anchor in (min(lengths.MIDDLE, reach), lengths.NEAR):
+        layers = choose(base, moved(anchor), anchor, guesses, kinds, budget)
+        verdict = judge(base, moved(anchor), anchor, layers, budget)
+        if verdict.fault is None:
+            break
+    refuse_unexplained(name, discover.feature(config), layers, verdict)
+
+    verdicts = _walk(
+        lengths.distances(config, num_ids, reach),
+        num_ids,
+        lambda delta: judge(base, moved(delta), delta, layers, budget),
+    )
+    proved = max((delta for delta, verdict in verdicts if verdict.fault is None), default=0)
+    length_between = any(size <= lengths.MIDDLE + num_ids for size in lengths.thresholds(config))
+    if proved < min(lengths.MIDDLE, reach) and not length_between:
+        refuse_unexplained(name, discover.feature(config), layers, verdicts[-1][1])
+    return RopeProof(
+        layers=layers,
+        shapes=tuple(
+            (keys.shape[1], keys.shape[3], values.shape[3])
+            for keys, values in zip(base.keys, base.values, strict=True)
+        ),
+        max_delta=proved,
+        max_position=proved + num_ids - 1,
+        chunk_size=lengths.chunk_size(config),
+        errors=tuple((delta, verdict.error) for delta, verdict in sorted(verdicts)),
+        feature=discover.feature(config),
+        model_class=name,
+    )
+
+
+def _walk(
+    distances: Sequence[int], num_ids: int, probe: Callable[[int], Verdict]
+) -> list[tuple[int, Verdict]]:
+    """Probe ascending distances up to the first fault, then the last place before its length."""
+    verdicts: list[tuple[int, Verdict]] = []
+    proved = 0
+    for delta in distances:
+        verdicts.append((delta, probe(delta)))
+        if verdicts[-1][1].fault is not None:
+            if delta - num_ids > proved:
+                verdicts.insert(-1, (delta - num_ids, probe(delta - num_ids)))
+            break
+        proved = delta
+    return verdicts
