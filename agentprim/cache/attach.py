@@ -15,7 +15,8 @@ from agentprim.cache.pool import Pool
 from agentprim.config import PoolConfig
 from agentprim.errors import UnsupportedModel
 from agentprim.rope import prove
-from agentprim.rope.forward import probe_ids, undisturbed
+from agentprim.rope.forward import probe_ids
+from agentprim.rope.keep import undisturbed
 
 _ATTRIBUTE = "agentprim_attachment"
 _LOCK = threading.RLock()
