@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from agentprim.rope.compare import relative_error
+from agentprim.rope.compare import state_error
 from agentprim.rope.forward import Trace
 
 SHAKE = 2**16  # distance whose rounding of angles `shake` imitates
@@ -15,12 +15,12 @@ _CAP = 0.25  # noise above it would hide any fault
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """How far off each layer may be; one entry per layer, the output's last.
+    """How far off keys may be, and what a layer makes of its input.
 
     Attributes:
         rounding: 1e-4, or 4 units of a low-precision dtype.
-        noise: What the dtype alone does to the input of a layer.
-        shaken: What angles off by the rounding of `SHAKE` positions do to a layer.
+        noise: Three times what the dtype alone does to each state of a trace.
+        shaken: What angles off by the rounding of `SHAKE` positions do to each state.
         num_ids: Length of the probe.
     """
 
@@ -29,15 +29,17 @@ class Budget:
     shaken: tuple[float, ...]
     num_ids: int
 
-    def allow(self, index: int, delta: int, inv_freq: Tensor) -> float:
-        """Return the relative error allowed to a layer whose fastest pair is known.
+    def keys(self, delta: int, inv_freq: Tensor) -> float:
+        """Return the relative error allowed to keys: twice that of the model's own angles.
 
-        A model's own angles are off by up to `position * inv_freq * 2^-24` radians. Twice that is
-        allowed, at its own keys and as it has travelled through the layers below.
+        Those are off by up to `position * inv_freq * 2^-24` radians.
         """
-        position = delta + self.num_ids
         fastest = float(inv_freq.max()) if len(inv_freq) else 0.0
-        angles = 2 * position * max(fastest * _EPS, self.shaken[index] / SHAKE)
+        return max(self.rounding, 2 * (delta + self.num_ids) * fastest * _EPS)
+
+    def state(self, index: int, delta: int) -> float:
+        """Return the relative error allowed to a state, twice what its own angles explain."""
+        angles = 2 * (delta + self.num_ids) * self.shaken[index] / SHAKE
         return max(self.rounding, angles) + self.noise[index]
 
 
@@ -46,28 +48,17 @@ def measure(base: Trace, near: Trace, shaken: Trace) -> Budget:
 
     Args:
         base: The ids at `0..`.
-        near: At `1..`. Values carry no rotation: what they differ by is rounding that has travelled
-            through the layers below. Layer 0 sees the same input anywhere.
-        shaken: At `0..` with tables off by `shake`.
+        near: At `1..`, base replayed.
+        shaken: At `0..` with tables off by `shake`, base replayed.
     """
     info = torch.finfo(base.keys[0].dtype)
-    low = info.bits < 32
-    noise = [3 * relative_error(*pair) if low else 0.0 for pair in _inputs(base, near)]
-    swing = [
-        max(relative_error(*values), relative_error(*keys))
-        for values, keys in zip(_inputs(base, shaken), _outputs(base, shaken), strict=True)
-    ]
+    here = base.states
+    noise = [3 * state_error(*pair) for pair in zip(near.states, here, strict=True)]
     return Budget(
         rounding=max(1e-4, 4 * info.eps),
-        noise=(0.0, *(min(_CAP, value) for value in noise[1:])),
-        shaken=tuple(min(_CAP, value) for value in swing),
+        noise=tuple(min(_CAP, value) if info.bits < 32 else 0.0 for value in noise),
+        shaken=tuple(
+            min(_CAP, state_error(*pair)) for pair in zip(shaken.states, here, strict=True)
+        ),
         num_ids=base.keys[0].shape[2],
     )
-
-
-def _inputs(base: Trace, other: Trace) -> list[tuple[Tensor, Tensor]]:
-    return [*zip(other.values, base.values, strict=True), (other.output, base.output)]
-
-
-def _outputs(base: Trace, other: Trace) -> list[tuple[Tensor, Tensor]]:
-    return [*zip(other.keys, base.keys, strict=True), (other.output, base.output)]

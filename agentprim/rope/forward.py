@@ -1,4 +1,4 @@
-"""Run a model over a few ids at chosen positions, and leave it as it was found."""
+"""Run a model over a few ids at chosen positions."""
 
 import inspect
 from collections.abc import Iterator
@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from agentprim.rope.discover import rotary_modules
+from agentprim.errors import UnsupportedModel
+from agentprim.rope.discover import text_config
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -18,12 +19,15 @@ class Trace:
     Attributes:
         keys: Of each layer of the cache, `[1, num_kv_heads, num_ids, k_dim]`, after RoPE.
         values: The same with `v_dim`.
-        output: Logits of the last id, or hidden states of a model without a head, `[1, 1, 1, size]`.
+        states: What arrived at each layer after the first, and the output of the model last;
+            `[..., num_ids or 1, size]`.
+        inputs: What each layer then read: the same, or what was replayed.
     """
 
     keys: list[Tensor | None]
     values: list[Tensor | None]
-    output: Tensor
+    states: list[Tensor]
+    inputs: list[Tensor]
 
 
 def probe_ids(model: nn.Module, count: int = 8) -> Tensor:
@@ -38,13 +42,15 @@ def probe_ids(model: nn.Module, count: int = 8) -> Tensor:
     return (ids % vocabulary)[None].to(embedding.device)
 
 
-def prefill(model: nn.Module, ids: Tensor, start: int) -> Trace:
+def prefill(model: nn.Module, ids: Tensor, start: int, *, replay: Trace | None = None) -> Trace:
     """Prefill ids at positions `start, start + 1, ...` into an empty cache that keeps everything.
 
     Args:
         model: A causal language model of Hugging Face.
         ids: int64 `[1, num_ids]`.
         start: Position of the first id.
+        replay: Gives every layer but the first the input that it had there, so that rounding does
+            not travel and each layer is judged alone, in any dtype.
     """
     from transformers import DynamicCache
 
@@ -53,68 +59,57 @@ def prefill(model: nn.Module, ids: Tensor, start: int) -> Trace:
     options: dict[str, object] = {"cache" if "cache" in names else "past_key_values": cache}
     if "logits_to_keep" in names:
         options["logits_to_keep"] = 1
-    output = model(
-        input_ids=ids,
-        attention_mask=torch.ones_like(ids),
-        position_ids=start + torch.arange(ids.shape[1], device=ids.device)[None],
-        use_cache=True,
-        return_dict=True,
-        **options,
-    )
+    layers = _layers(model)
+    with _tapped(layers[1:], replay) as (states, inputs):
+        output = model(
+            input_ids=ids,
+            attention_mask=torch.ones_like(ids),
+            position_ids=start + torch.arange(ids.shape[1], device=ids.device)[None],
+            use_cache=True,
+            return_dict=True,
+            **options,
+        )
+    if len(inputs) != len(layers) - 1:
+        raise _unseen(model)
     return Trace(
         keys=[getattr(layer, "keys", None) for layer in cache.layers],
         values=[getattr(layer, "values", None) for layer in cache.layers],
-        output=output[0][:, None, -1:],
+        states=[*states, output[0][:, -1:]],
+        inputs=inputs,
     )
 
 
-def shake(model: nn.Module, distance: int) -> None:
-    """Put every table off by as much as fp32 angles are off at `distance`.
-
-    Relative to the few positions of a probe, with alternating signs. Modified; use it inside
-    `undisturbed`.
-    """
-    size = distance * 2.0**-24 / 4
-    for module in rotary_modules(model):
-        for name, table in module._buffers.items():
-            if name.endswith("inv_freq"):
-                signs = 1 - 2 * (torch.arange(table.shape[-1], device=table.device) % 2)
-                table.mul_(1 + size * signs)
-
-
 @contextmanager
-def undisturbed(model: nn.Module) -> Iterator[None]:
-    """Run without gradients in eval mode, then restore modes and every rotary module.
+def _tapped(layers: nn.ModuleList, replay: Trace | None) -> Iterator[tuple[list, list]]:
+    """Record what arrives at each layer, and replace it by what is replayed."""
+    states: list[Tensor] = []
+    inputs: list[Tensor] = []
 
-    Some rotary modules replace or overwrite their tables when a position crosses a length.
-    """
-    modes = [(module, module.training) for module in model.modules()]
-    kept = [(module, *_state(module)) for module in rotary_modules(model)]
+    def tap(_: nn.Module, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+        arrived = args[0] if args else kwargs["hidden_states"]
+        read = replay.inputs[len(inputs)] if replay else arrived
+        states.append(arrived)
+        inputs.append(read)
+        return ((read, *args[1:]), kwargs) if args else (args, {**kwargs, "hidden_states": read})
+
+    hooks = [layer.register_forward_pre_hook(tap, with_kwargs=True) for layer in layers]
     try:
-        model.eval()
-        with torch.no_grad():
-            yield
+        yield states, inputs
     finally:
-        for module, attributes, buffers, contents in kept:
-            _restore(module, attributes, buffers, contents)
-        for module, training in modes:
-            module.training = training
+        for hook in hooks:
+            hook.remove()
 
 
-def _state(module: nn.Module) -> tuple[dict, dict, dict[str, Tensor]]:
-    attributes = {key: value for key, value in vars(module).items() if not key.startswith("_")}
-    buffers = dict(module._buffers)
-    contents = {name: value.clone() for name, value in buffers.items() if value is not None}
-    return attributes, buffers, contents
+def _layers(model: nn.Module) -> nn.ModuleList:
+    """Find the stack of layers: the list of the decoder that is as long as configured."""
+    count = text_config(model).num_hidden_layers
+    for module in model.get_decoder().modules():
+        if isinstance(module, nn.ModuleList) and len(module) == count:
+            return module
+    raise _unseen(model)
 
 
-def _restore(module: nn.Module, attributes: dict, buffers: dict, contents: dict) -> None:
-    for key in [key for key in vars(module) if not key.startswith("_") and key not in attributes]:
-        del vars(module)[key]
-    vars(module).update(attributes)
-    module._buffers.clear()
-    module._buffers.update(buffers)
-    with torch.no_grad():
-        for name, content in contents.items():
-            if not torch.equal(module._buffers[name], content):
-                module._buffers[name].copy_(content)
+def _unseen(model: nn.Module) -> UnsupportedModel:
+    return UnsupportedModel.because(
+        type(model).__name__, "no plain stack of layers", "the probe cannot judge them one by one"
+    )

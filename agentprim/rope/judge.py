@@ -3,11 +3,10 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
 from agentprim.rope.budget import Budget
-from agentprim.rope.compare import move, relative_error
+from agentprim.rope.compare import move, pair_error, state_error
 from agentprim.rope.discover import Hypothesis
 from agentprim.rope.forward import Trace
 from agentprim.rope.spec import LayerRope
@@ -34,11 +33,10 @@ def judge(
         budget: What rounding explains.
     """
     faults, worst = [], 0.0
-    tables = torch.cat([layer.inv_freq for layer in layers])
-    for what, index, error in _errors(base, moved, delta, layers):
+    for what, error, allowed in _errors(base, moved, delta, layers, budget):
         worst = max(worst, error)
-        if not error <= budget.allow(index, delta, tables):  # NaN is a fault
-            faults.append(f"{what} are off by {error:.1e} when the same text moves by {delta}")
+        if not error <= allowed:  # NaN is a fault
+            faults.append(f"{what} off by {error:.1e} when the same text moves by {delta}")
     return Verdict(error=worst, fault=faults[0] if faults else None)
 
 
@@ -57,7 +55,7 @@ def choose(
         for order, guess in enumerate(guesses):
             if guess.rope.rotary_dim <= here.shape[-1]:
                 error = _key_error(here, there, delta, guess.rope)
-                fits = error <= budget.allow(index, delta, guess.rope.inv_freq)
+                fits = error <= budget.keys(delta, guess.rope.inv_freq)
                 foreign = not guess.owners & {"", layer_type}
                 ranked.append((not fits, fits and foreign, error, order, guess.rope))
         chosen.append(min(ranked)[-1])
@@ -65,16 +63,20 @@ def choose(
 
 
 def _errors(
-    base: Trace, moved: Trace, delta: int, layers: Sequence[LayerRope]
-) -> Iterator[tuple[str, int, float]]:
-    """Yield `(what, layer index, relative error)` from the first layer up, values before keys."""
+    base: Trace, moved: Trace, delta: int, layers: Sequence[LayerRope], budget: Budget
+) -> Iterator[tuple[str, float, float]]:
+    """Yield `(what, relative error, allowed)` from the first layer up.
+
+    Every layer reads the same input at both places, so its values are the same numbers.
+    """
     for index, rope in enumerate(layers):
-        values = relative_error(base.values[index], moved.values[index])
-        yield f"values of layer {index}", index, values
+        values = pair_error(moved.values[index], base.values[index], LayerRope.none())
+        yield f"values of layer {index} are", values, 1e-4
         keys = _key_error(base.keys[index], moved.keys[index], delta, rope)
-        yield f"keys of layer {index}", index, keys
-    yield "logits", len(layers), relative_error(base.output, moved.output)
+        yield f"keys of layer {index} are", keys, budget.keys(delta, rope.inv_freq)
+    for index, (there, here) in enumerate(zip(moved.states, base.states, strict=True)):
+        yield f"attention of layer {index} is", state_error(there, here), budget.state(index, delta)
 
 
 def _key_error(here: Tensor, there: Tensor, delta: int, rope: LayerRope) -> float:
-    return relative_error(move(here, rope, delta), there, rope)
+    return pair_error(move(here, rope, delta), there, rope)

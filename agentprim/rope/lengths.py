@@ -39,7 +39,7 @@ def reach(model: nn.Module, config: object, num_ids: int) -> int:
     if not rotary_modules(model):
         limits += [size - num_ids for key, size in _named(config) if "positions" in key]
         limits += [size - num_ids for key, size in _named(config) if "max_position" in key]
-    return max(0, min([_FARTHEST, *limits]))
+    return max(NEAR, min([_FARTHEST, *limits]))
 
 
 def distances(config: object, num_ids: int, farthest: int) -> list[int]:

@@ -7,8 +7,9 @@ from torch import Tensor, nn
 
 from agentprim.rope import discover, lengths
 from agentprim.rope.budget import SHAKE, measure
-from agentprim.rope.forward import Trace, prefill, probe_ids, shake, undisturbed
+from agentprim.rope.forward import Trace, prefill, probe_ids
 from agentprim.rope.judge import Verdict, choose, judge
+from agentprim.rope.keep import shake, undisturbed
 from agentprim.rope.refuse import (
     refuse_absolute, refuse_by_cache, refuse_by_config, refuse_unexplained,
 )  # fmt: skip
@@ -42,40 +43,39 @@ def prove(model: nn.Module, *, ids: Tensor | None = None) -> RopeProof:
 
 def _prove(model: nn.Module, ids: Tensor, num_ids: int) -> RopeProof:
     config, name = discover.text_config(model), type(model).__name__
+    feature = discover.feature(config)
     base = prefill(model, ids, 0)
     refuse_by_cache(model, base, num_ids)
     guesses = discover.hypotheses(model)  # the tables as they served the keys at 0..
-    near = prefill(model, ids, lengths.NEAR)
-    refuse_absolute(name, base, near)
-    with undisturbed(model):
-        shake(model, SHAKE)
-        budget = measure(base, near, prefill(model, ids, 0))
-    reach = lengths.reach(model, config, num_ids)
 
     @cache
     def moved(delta: int) -> Trace:
-        if delta == lengths.NEAR:
-            return near
         with undisturbed(model):  # a table that grew must not serve the next, shorter probe
-            return prefill(model, ids, delta)
+            return prefill(model, ids, delta, replay=base)
 
+    refuse_absolute(name, base, moved(lengths.NEAR))
+    with undisturbed(model):
+        shake(model, SHAKE)
+        budget = measure(base, moved(lengths.NEAR), prefill(model, ids, 0, replay=base))
+
+    reach = lengths.reach(model, config, num_ids)
     kinds = discover.layer_types(config, len(base.keys))
     for anchor in (min(lengths.MIDDLE, reach), lengths.NEAR):
         layers = choose(base, moved(anchor), anchor, guesses, kinds, budget)
         verdict = judge(base, moved(anchor), anchor, layers, budget)
         if verdict.fault is None:
             break
-    refuse_unexplained(name, discover.feature(config), layers, verdict)
+    refuse_unexplained(name, feature, layers, verdict)
 
-    verdicts = _walk(
+    tried = _walk(
         lengths.distances(config, num_ids, reach),
         num_ids,
         lambda delta: judge(base, moved(delta), delta, layers, budget),
     )
-    proved = max((delta for delta, verdict in verdicts if verdict.fault is None), default=0)
-    length_between = any(size <= lengths.MIDDLE + num_ids for size in lengths.thresholds(config))
-    if proved < min(lengths.MIDDLE, reach) and not length_between:
-        refuse_unexplained(name, discover.feature(config), layers, verdicts[-1][1])
+    proved = max((delta for delta, verdict in tried if verdict.fault is None), default=0)
+    early = lengths.thresholds(config)[:1] or [reach]
+    if proved < min(lengths.MIDDLE, early[0] - num_ids - 1, reach) or proved < lengths.NEAR:
+        refuse_unexplained(name, feature, layers, tried[-1][1])
     return RopeProof(
         layers=layers,
         shapes=tuple(
@@ -85,8 +85,8 @@ def _prove(model: nn.Module, ids: Tensor, num_ids: int) -> RopeProof:
         max_delta=proved,
         max_position=proved + num_ids - 1,
         chunk_size=lengths.chunk_size(config),
-        errors=tuple((delta, verdict.error) for delta, verdict in sorted(verdicts)),
-        feature=discover.feature(config),
+        errors=tuple((delta, verdict.error) for delta, verdict in tried),
+        feature=feature,
         model_class=name,
     )
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from torch import nn
 
 from agentprim.errors import UnsupportedModel
-from agentprim.rope.compare import relative_error
+from agentprim.rope.compare import pair_error
 from agentprim.rope.discover import settings, text_config
 from agentprim.rope.forward import Trace
 from agentprim.rope.judge import Verdict
@@ -68,7 +68,7 @@ def refuse_absolute(name: str, base: Trace, near: Trace) -> None:
         UnsupportedModel: Values of layer 0 differ between two places: they must be the same bytes,
             up to how a device orders its sums.
     """
-    error = relative_error(base.values[0], near.values[0])
+    error = pair_error(near.values[0], base.values[0], LayerRope.none())
     if not error <= 1e-4:
         raise UnsupportedModel.because(
             name, "absolute positions", f"values of layer 0 differ by {error:.1e} after a move by 1"
