@@ -25,8 +25,7 @@ class UnsupportedModel(AgentPrimError):
     def because(cls, model_class: str, feature: str, reason: str) -> Self:
         """Build the error in the words that every refusal shares."""
         return cls(
-            f"{model_class} uses {feature}, which cannot be relocated: {reason}; "
-            'use join="append"'
+            f'{model_class} uses {feature}, which cannot be relocated: {reason}; use join="append"'
         )
 
 

@@ -34,10 +34,10 @@ def shake(model: nn.Module, distance: int) -> None:
     Relative to the few positions of a probe, with alternating signs. Modifies the model; use it
     inside `undisturbed`.
     """
-    size = distance * 2.0**-24 / 4
     for module in rotary_modules(model):
         for name, table in module._buffers.items():
             if name.endswith("inv_freq"):
+                size = max(distance * 2.0**-24 / 4, torch.finfo(table.dtype).eps)
                 signs = 1 - 2 * (torch.arange(table.shape[-1], device=table.device) % 2)
                 table.mul_(1 + size * signs)
 

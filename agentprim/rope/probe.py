@@ -11,7 +11,10 @@ from agentprim.rope.forward import Trace, prefill, probe_ids
 from agentprim.rope.judge import Verdict, choose, judge
 from agentprim.rope.keep import shake, undisturbed
 from agentprim.rope.refuse import (
-    refuse_absolute, refuse_by_cache, refuse_by_config, refuse_unexplained,
+    refuse_absolute,
+    refuse_by_cache,
+    refuse_by_config,
+    refuse_unexplained,
 )  # fmt: skip
 from agentprim.rope.spec import RopeProof
 
@@ -54,10 +57,7 @@ def _prove(model: nn.Module, ids: Tensor, num_ids: int) -> RopeProof:
             return prefill(model, ids, delta, replay=base)
 
     refuse_absolute(name, base, moved(lengths.NEAR))
-    with undisturbed(model):
-        shake(model, SHAKE)
-        budget = measure(base, moved(lengths.NEAR), prefill(model, ids, 0, replay=base))
-
+    budget = measure(base, _shaken(model, ids, base) or moved(lengths.NEAR))
     reach = lengths.reach(model, config, num_ids)
     kinds = discover.layer_types(config, len(base.keys))
     for anchor in (min(lengths.MIDDLE, reach), lengths.NEAR):
@@ -89,6 +89,13 @@ def _prove(model: nn.Module, ids: Tensor, num_ids: int) -> RopeProof:
         feature=feature,
         model_class=name,
     )
+
+
+def _shaken(model: nn.Module, ids: Tensor, base: Trace) -> Trace | None:
+    """Prefill in place with tables that are a little off; None where a model keeps no tables."""
+    with undisturbed(model):
+        shake(model, SHAKE)
+        return prefill(model, ids, 0, replay=base) if discover.rotary_modules(model) else None
 
 
 def _walk(

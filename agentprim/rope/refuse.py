@@ -22,9 +22,7 @@ def refuse_by_config(model: nn.Module) -> None:
     """
     name, config = type(model).__name__, text_config(model)
     if getattr(model.config, "is_encoder_decoder", False):
-        raise UnsupportedModel.because(
-            name, "an encoder", "its cache holds keys of two texts"
-        )
+        raise UnsupportedModel.because(name, "an encoder", "its cache holds keys of two texts")
     if any("alibi" in key and value is True for key, value in settings(config)):
         raise UnsupportedModel.because(
             name, "ALiBi", "its bias counts columns of the cache, not positions"

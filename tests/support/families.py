@@ -47,6 +47,10 @@ FAMILIES: dict[str, dict[str, object]] = {
         "moe_intermediate_size": 32,
     },
     "mistral": {"rope_parameters": _ROPE, "sliding_window": 8},
+    "ministral3": {
+        "sliding_window": None, "rope_parameters": {**_YARN, "llama_4_scaling_beta": 0.5},
+        "max_position_embeddings": 512,
+    },
     "olmo2": {"rope_parameters": _ROPE},
     "gemma2": {
         "sliding_window": 8, "layer_types": _SLIDING, "query_pre_attn_scalar": 16,

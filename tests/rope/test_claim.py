@@ -1,0 +1,86 @@
+"""A claim ends where the proof ends, and a move beyond it is refused."""
+
+import pytest
+import torch
+
+from agentprim.errors import UnsupportedModel
+from agentprim.rope import LayerRope, RopeProof, prove
+from tests.support.tiny import build
+
+
+@pytest.mark.parametrize("family", ["llama_dynamic", "phi3_longrope"])
+def test_claim_ends_before_the_frequencies_switch(family):
+    proof = prove(build(family))  # eight ids, switch at 128
+    assert (proof.max_delta, proof.max_position) == (120, 127)
+    assert proof.errors[-1][0] == 128 and proof.errors[-1][1] > 0.1
+    proof.require(120)
+    proof.require(-120)
+    proof.require(100, first=0, last=27)
+
+
+@pytest.mark.parametrize("family", ["llama_dynamic", "phi3_longrope"])
+def test_move_across_the_switch_is_refused_by_name(family):
+    proof = prove(build(family))
+    kind = "dynamic" if family == "llama_dynamic" else "longrope"
+    words = f"{proof.model_class} uses RoPE of type {kind}, which cannot be relocated: .*"
+    for delta, last in ((121, None), (-121, None), (100, 28), (-100, 130)):
+        with pytest.raises(UnsupportedModel, match=words + 'farthest proved; use join="append"'):
+            proof.require(delta, last=last)
+
+
+def test_switch_before_fifty_still_leaves_this_side():
+    proof = prove(build("llama_dynamic", max_position_embeddings=40))
+    assert proof.max_delta == 32
+
+
+def test_attention_scaled_by_position_ends_the_claim_at_its_floor():
+    proof = prove(build("ministral3"))  # queries grow from position 128 on
+    assert proof.max_position == 127
+
+
+def test_plain_rope_is_proved_past_its_maximum():
+    proof = prove(build("llama", max_position_embeddings=131072))
+    assert proof.max_delta == 131072
+    assert {delta for delta, _ in proof.errors} == {1, 50, 131063, 131072}
+
+
+def test_windows_are_relative_and_end_no_claim():
+    assert prove(build("mistral", sliding_window=16)).max_delta == 2048
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("family", ["llama", "llama_dynamic", "gemma3", "cohere2", "gpt_oss"])
+def test_low_precision_proves_as_much_as_fp32(family, dtype):
+    low, full = prove(build(family, dtype=dtype)), prove(build(family))
+    assert (low.max_delta, low.max_position) == (full.max_delta, full.max_position)
+    for a, b in zip(low.layers, full.layers, strict=True):
+        assert torch.equal(a.inv_freq, b.inv_freq) and a.interleaved == b.interleaved
+
+
+def test_chunked_attention_moves_by_whole_chunks_or_within_one():
+    proof = prove(build("llama4"))
+    assert proof.chunk_size == 64
+    proof.require(64)
+    proof.require(10, first=64, last=100)
+    for move in ({"delta": 10}, {"delta": 10, "first": 0, "last": 60},
+                 {"delta": 10, "first": 60, "last": 70}):  # fmt: skip
+        with pytest.raises(UnsupportedModel, match="chunks of 64 positions"):
+            proof.require(move.pop("delta"), **move)
+
+
+def test_table_stacks_layers_with_zero_rows_for_those_without_rope():
+    proof = prove(build("cohere2"))
+    table = proof.table([0, 1, 2])
+    assert table.shape == (3, 8) and table.dtype == torch.float32
+    assert torch.equal(table[0], proof.layers[0].inv_freq) and not table[1].any()
+    assert proof.table([1]).shape == (1, 0)
+
+
+def test_table_refuses_layers_of_different_rotations():
+    narrow, wide = (LayerRope(inv_freq=torch.ones(n), interleaved=False) for n in (2, 4))
+    proof = RopeProof(
+        layers=(narrow, wide), shapes=((1, 8, 8),) * 2, max_delta=1, max_position=8,
+        chunk_size=None, errors=(), feature="RoPE", model_class="Model",
+    )  # fmt: skip
+    with pytest.raises(ValueError, match="indices must have layers of one rotation"):
+        proof.table([0, 1])
