@@ -1,0 +1,7 @@
+"""Engine: one model with a pool, and what its calls return."""
+
+from agentprim.engine.engine import Engine
+from agentprim.engine.output import Event, Output
+from agentprim.engine.usage import Cost, Usage
+
+__all__ = ["Cost", "Engine", "Event", "Output", "Usage"]

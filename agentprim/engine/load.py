@@ -1,0 +1,42 @@
+"""Load a model and its tokenizer, by name or path, or the small one of the demo."""
+
+import inspect
+
+import torch
+from torch import nn
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+DEMO_MODEL = "smollm2"
+
+
+def from_pretrained(name_or_path: str, *, dtype=None, device=None):
+    """Load a causal language model in eval mode and its tokenizer.
+
+    Returns:
+        The model and the tokenizer.
+
+    Raises:
+        ValueError: There is no such model.
+    """
+    from agentprim.engine.smollm import folder
+
+    path = str(folder()) if name_or_path == DEMO_MODEL else name_or_path
+    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    on_cpu = torch.device(device).type == "cpu"
+    dtype = dtype or (torch.float32 if on_cpu else "auto")
+    dtype = getattr(torch, dtype) if isinstance(dtype, str) and dtype != "auto" else dtype
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(path)
+        model = AutoModelForCausalLM.from_pretrained(path, dtype=dtype)
+    except (OSError, ValueError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise ValueError(
+            f"model must be a Hugging Face name or a folder with a causal language model, "
+            f"got {name_or_path!r}: {reason}"
+        ) from error
+    return model.to(device).eval(), tokenizer
+
+
+def cache_name(module: nn.Module) -> str:
+    """Tell what a module calls its cache: `past_key_values`, or `cache` on newer transformers."""
+    return "cache" if "cache" in inspect.signature(module.forward).parameters else "past_key_values"
