@@ -11,7 +11,6 @@ from agentprim.cache.kv import KV, check_live
 from agentprim.engine import decode, load
 from agentprim.engine.batch import is_batch, read_ids, read_kvs
 from agentprim.engine.latent import Method, Realigner, perturb
-from agentprim.engine.output import Output
 from agentprim.engine.sampling import Sampling
 from agentprim.errors import VerificationFailed
 

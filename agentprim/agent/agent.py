@@ -1,0 +1,192 @@
+"""An agent: one role of a model, called with a question and with what others hand over."""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+from agentprim.agent.chat import Chat, Message
+from agentprim.agent.context import check, lay_out, parts
+from agentprim.agent.reading import Reading, account, handover, repeat
+from agentprim.agent.rows import read_contexts, read_rows
+from agentprim.cache.kv import KV
+from agentprim.engine import Engine, Output
+
+INNERS = ("latent", "text", "prefill")
+
+
+class Agent:
+    """A role: a system prompt, prefilled once and kept, and nothing else between calls.
+
+    Call it with a question, or a list of questions as one batch:
+
+        solver = Agent(engine, system="Solve the task.", name="solver")
+        critic = Agent(engine, system="Find the error.", name="critic")
+        draft = solver("What is 17 * 23?")
+        verdict = critic("Is the solution right?", context=[draft])
+    """
+
+    def __init__(
+        self, engine: Engine, system: str | None = None, *, name: str = "agent", **sampling
+    ) -> None:
+        """Define a role.
+
+        Args:
+            engine: The model that plays it.
+            system: Its system prompt; None leaves the template's own.
+            name: Role in usage and traces.
+            sampling: Defaults for its calls, as in `Engine.generate`.
+
+        Raises:
+            ValueError: The engine has no tokenizer.
+        """
+        if engine.tokenizer is None:
+            raise ValueError("engine must have a tokenizer for agents, got none")
+        self.engine, self.system, self.name, self.sampling = engine, system, name, sampling
+        self.chat = Chat(engine.tokenizer)
+        self._lock = threading.Lock()
+        self._system_kv: KV | None = None
+
+    def __call__(
+        self,
+        x: str | Sequence[Message] | Sequence[str],
+        *,
+        context: Sequence = (),
+        join: str = "relocate",
+        carry: str | None = None,
+        offsets: str = "consecutive",
+        rotate: bool = True,
+        samples: int = 1,
+        stream: Callable | None = None,
+        **sampling,
+    ):
+        """Answer in text.
+
+        Args:
+            x: A question, a list of chat messages, or a list of either as one batch.
+            context: Outputs of other agents, or KVs; for a batch one such list for all questions,
+                or a list of them, one each.
+            join: `"relocate"`: behind this agent's cached system prompt (nothing is read again);
+                `"append"`: the first sender first, then this agent's prompt (exact for one).
+            carry: What travels of a sender: `"all"`, `"no_system"` or `"reply"`. Default
+                `"no_system"`, with `join="append"` `"all"`, since only that equals one text.
+            offsets: `"consecutive"` or `"shared"` places for several senders.
+            rotate: False leaves relocated keys unrotated: an experiment, wrong on purpose.
+            samples: Answers to each question, decoded as one batch over one reading of it.
+            stream: Called with each piece of text; with `(row, text)` for a batch.
+            sampling: As in `Engine.generate`; max_new_tokens is 256 by default.
+
+        Returns:
+            An `Output`; a list of them for a batch or several samples, samples of a question
+            next to each other.
+
+        Raises:
+            TypeError, ValueError: An argument is empty, unknown or of another engine.
+            UnsupportedModel: The senders' keys cannot be moved to their place.
+            PoolExhausted: The pool is too small.
+        """
+        begun = time.perf_counter()
+        readings, single = self._read(x, context, join, carry, offsets, rotate)
+        readings, single = repeat(self.engine, readings, samples), single and samples == 1
+        emit = None if stream is None else (lambda _, text: stream(text)) if single else stream
+        outputs = self.engine.generate(
+            [reading.ids for reading in readings],
+            [reading.kv for reading in readings],
+            stream=emit,
+            suffix=self.chat.close(),
+            **{**self.sampling, **sampling},
+        )
+        seconds = (time.perf_counter() - begun) / len(readings)  # a batch shares its time evenly
+        finished = [
+            account(out, reading, name=self.name, inner="text", seconds=seconds,
+                    decoded=len(out.ids), calls=1)
+            for out, reading in zip(outputs, readings, strict=True)
+        ]  # fmt: skip
+        return finished[0] if single else finished
+
+    def think(
+        self,
+        x: str | Sequence[Message] | Sequence[str],
+        *,
+        inner: str = "latent",
+        steps: int = 40,
+        settle: float | None = None,
+        spread: float = 0.0,
+        seed: int | None = None,
+        context: Sequence = (),
+        join: str = "relocate",
+        carry: str | None = None,
+        offsets: str = "consecutive",
+        rotate: bool = True,
+        samples: int = 1,
+        **sampling,
+    ):
+        """Read, think, and hand over without necessarily saying anything.
+
+        Args:
+            x: As in a call.
+            inner: `"latent"`: up to `steps` latent steps; `"text"`: decode as a call does;
+                `"prefill"`: only read.
+            steps: Most latent steps.
+            settle: Stop thinking early, as in `Engine.latent`.
+            spread: Push equal starts apart, as in `Engine.latent`.
+            seed: Of that push; with `"text"` of sampling.
+            context, join, carry, offsets, rotate, samples: As in a call.
+            sampling: For `"text"`, as in a call.
+
+        Returns:
+            As a call, but the text is empty unless `inner="text"`; `out.kv` ends with a closed
+            turn, and `out.kv.hidden` is the last state before it was closed.
+        """
+        if inner not in INNERS:
+            raise ValueError(f"inner must be one of {INNERS}, got {inner!r}")
+        options = dict(context=context, join=join, carry=carry, offsets=offsets, rotate=rotate)
+        if inner == "text":
+            sampling = {**sampling, **({} if seed is None else {"seed": seed})}
+            return self(x, **options, samples=samples, **sampling)
+        begun = time.perf_counter()
+        readings, single = self._read(x, **options)
+        readings, single = repeat(self.engine, readings, samples), single and samples == 1
+        read = self.engine.prefill([r.ids for r in readings], [r.kv for r in readings])
+        thought = read
+        if inner == "latent":
+            thought = self.engine.latent(read, steps, settle=settle, spread=spread, seed=seed)
+        closed = self.engine.prefill([self.chat.close()] * len(thought), thought)
+        seconds = (time.perf_counter() - begun) / len(readings)
+        outputs = []
+        for reading, before, after, kv in zip(readings, read, thought, closed, strict=True):
+            kv.hidden = after.hidden
+            out = Output("", kv=kv, finish="handover", reply_start=len(before))
+            outputs.append(
+                account(out, reading, name=self.name, inner=inner, seconds=seconds,
+                        latent=len(after) - len(before))
+            )  # fmt: skip
+        return outputs[0] if single else outputs
+
+    @property
+    def system_kv(self) -> KV:
+        """The cached system prompt, prefilled on first use and kept."""
+        with self._lock:
+            if self._system_kv is None:
+                ids = self.chat.system(self.system)
+                self._system_kv = self.engine.prefill(ids) if ids else KV(self.engine.pool)
+            return self._system_kv
+
+    def _read(self, x, context, join, carry, offsets, rotate) -> tuple[list[Reading], bool]:
+        """Lay out what each row stands on and what it still has to read."""
+        carry = carry or ("all" if join == "append" else "no_system")
+        check(join, carry)
+        rows, single = read_rows(x)
+        system, readings = self.system_kv, []
+        contexts = read_contexts(context, len(rows), single)
+        for messages, senders in zip(rows, contexts, strict=True):
+            received = parts(senders, carry, self.engine.pool)
+            kv = lay_out(system, received, join, offsets=offsets, rotate=rotate)
+            ids, end = self.chat.turn(messages), len(system)
+            if join == "append" and received:
+                ids, end = [*self.chat.without_bos(system.ids), *ids], 0
+            events = tuple(
+                handover(self.name, sender, part, kv, join, carry)
+                for sender, part in zip(senders, received, strict=True)
+            )
+            readings.append(Reading(kv=kv, ids=ids, reused=len(kv), system_end=end, events=events))
+        return readings, single

@@ -1,0 +1,81 @@
+"""Reading: what an agent stands on before it answers, and what that cost."""
+
+from dataclasses import dataclass, replace
+
+from agentprim.cache.kv import KV
+from agentprim.engine import Engine, Event, Output, Usage
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """One row of a call before it is answered.
+
+    Attributes:
+        kv: The agent's system prompt with what it received.
+        ids: Turns still to be read.
+        reused: Tokens of `kv` that were not computed for this row.
+        system_end: Tokens from the start that are the agent's system prompt and first token.
+        events: One per sender.
+    """
+
+    kv: KV
+    ids: list[int]
+    reused: int
+    system_end: int
+    events: tuple[Event, ...]
+
+
+def repeat(engine: Engine, readings: list[Reading], samples: int) -> list[Reading]:
+    """Let several answers start from one reading: the prompt is read once, then forked.
+
+    Returns:
+        `samples` readings for each, next to each other, with one id left to read.
+    """
+    if samples < 1:
+        raise ValueError(f"samples must be at least 1, got {samples}")
+    if samples == 1:
+        return readings
+    heads = [reading.ids[:-1] for reading in readings]
+    shared = engine.prefill(heads, [reading.kv for reading in readings])
+    return [
+        replace(
+            reading,
+            kv=kv.fork(),
+            ids=reading.ids[-1:],
+            reused=reading.reused if number == 0 else len(kv),
+        )
+        for reading, kv in zip(readings, shared, strict=True)
+        for number in range(samples)
+    ]
+
+
+def handover(receiver: str, sender, part: KV, joined: KV, join: str, carry: str) -> Event:
+    """Describe what one sender handed over and where it now stands."""
+    leases = {lease for span in part.spans for lease in span.leases}
+    deltas = [span.delta for span in joined.spans if leases & set(span.leases)]
+    return Event(
+        kind="handover",
+        role=receiver,
+        detail={
+            "sender": getattr(sender, "name", "kv"), "tokens": len(part), "join": join,
+            "carry": carry, "spans": len(part.spans), "deltas": deltas,
+        },
+    )  # fmt: skip
+
+
+def account(
+    out: Output, reading: Reading, *, name: str, inner: str, seconds: float,
+    decoded: int = 0, latent: int = 0, calls: int = 0,
+) -> Output:  # fmt: skip
+    """Add cost, trace and marks to an answer."""
+    cost = {
+        "prefilled": len(out.kv) - reading.reused - decoded - latent, "decoded": decoded,
+        "latent": latent, "reused": reading.reused,
+        "relocated": sum(span.length for span in reading.kv.spans if span.delta),
+        "generative_calls": calls, "seconds": seconds,
+    }  # fmt: skip
+    event = Event(kind="call", role=name, detail={"inner": inner, **cost})
+    return out.but(
+        usage=Usage.of(name, **cost), trace=(*reading.events, event),
+        system_end=reading.system_end, name=name,
+    )  # fmt: skip
