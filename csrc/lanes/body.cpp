@@ -1,0 +1,64 @@
+// compiled once for each kind of processor, with AP_LANES and the compiler's flags set to match.
+// Nothing of the standard library in here: a template that this file instantiates could be linked
+// into code for lesser processors.
+#include "lanes/attend.h"
+#include "lanes/lanes.h"
+#include "turn.h"
+
+namespace agentprim {
+
+namespace {
+
+template <typename T>
+void turn_rows(char* out, int64_t out_stride, const char* in, int64_t in_stride, int64_t count,
+               const float* cos, const float* sin, int64_t half, bool interleaved) {
+  for (int64_t row = 0; row < count; ++row, out += out_stride, in += in_stride) {
+    // each iteration reads and writes one pair only, so it may go in place
+    T* to = reinterpret_cast<T*>(out);
+    const T* from = reinterpret_cast<const T*>(in);
+    if (interleaved) {
+#pragma omp simd
+      for (int64_t i = 0; i < half; ++i) {
+        turn_pair(from[2 * i], from[2 * i + 1], cos[i], sin[i], to + 2 * i, to + 2 * i + 1);
+      }
+    } else {
+#pragma omp simd
+      for (int64_t i = 0; i < half; ++i) {
+        turn_pair(from[i], from[half + i], cos[i], sin[i], to + i, to + half + i);
+      }
+    }
+  }
+}
+
+template <typename T>
+void widen_all(float* out, const char* in, int64_t count) {
+  const T* from = reinterpret_cast<const T*>(in);
+#pragma omp simd
+  for (int64_t i = 0; i < count; ++i) out[i] = widen(from[i]);
+}
+
+template <typename T>
+void narrow_all(char* out, const float* in, int64_t count) {
+  T* to = reinterpret_cast<T*>(out);
+#pragma omp simd
+  for (int64_t i = 0; i < count; ++i) narrow(in[i], to + i);
+}
+
+}  // namespace
+
+#define AP_NAME_OF(isa) #isa
+#define AP_NAME(isa) AP_NAME_OF(isa)
+#define AP_TABLE_OF(isa) lanes_##isa
+#define AP_TABLE(isa) AP_TABLE_OF(isa)
+
+extern const Lanes AP_TABLE(AP_ISA);
+const Lanes AP_TABLE(AP_ISA) = {
+    AP_NAME(AP_ISA),
+    kLanes,
+    {turn_rows<float>, turn_rows<Half>, turn_rows<Bfloat>},
+    {widen_all<float>, widen_all<Half>, widen_all<Bfloat>},
+    {narrow_all<float>, narrow_all<Half>, narrow_all<Bfloat>},
+    attend_tile,
+};
+
+}  // namespace agentprim

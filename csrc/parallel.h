@@ -1,0 +1,18 @@
+// share independent tasks among threads
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+namespace agentprim {
+
+// below this many bytes of memory traffic, starting a thread costs more than it saves
+constexpr int64_t kBytesPerThread = 1 << 20;
+
+// run `task(i)` for each i below `count`, on at most `threads` threads and only as many as there
+// is work for; tasks go to whoever is free. Throws the first exception of a task, after all
+// threads have stopped.
+void parallel_for(int64_t count, int64_t threads, int64_t bytes,
+                  const std::function<void(int64_t)>& task);
+
+}  // namespace agentprim
