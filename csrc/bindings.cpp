@@ -1,13 +1,114 @@
-// the only file that knows Python
+// the only file that knows Python; arguments were checked there, exceptions become ValueError
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <array>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "attend.h"
+#include "materialize.h"
 #include "pool.h"
+#include "rotate.h"
+#include "select.h"
+#include "store.h"
 
 namespace py = pybind11;
 namespace ap = agentprim;
 
 namespace {
+
+// address, shape, strides in elements
+template <size_t N>
+using Memory = std::tuple<uintptr_t, std::array<int64_t, N>, std::array<int64_t, N>>;
+using SpanTable = std::tuple<uintptr_t, int64_t, uintptr_t, int64_t>;  // spans, page table
+using Rows = std::tuple<uintptr_t, int64_t, int64_t, int64_t>;  // as in Rotation
+using NoGil = py::call_guard<py::gil_scoped_release>;
+
+template <typename T>
+T* pointer(uintptr_t address) {
+  return reinterpret_cast<T*>(address);
+}
+
+ap::View view(const Memory<5>& memory, int dtype) {
+  const auto& [address, n, stride] = memory;
+  const int64_t item = dtype == 0 ? 4 : 2;
+  return {pointer<char>(address), n[0], n[1], n[2], n[3], n[4], stride[0] * item,
+          stride[1] * item, stride[2] * item, stride[3] * item, item};
+}
+
+ap::View view(const Memory<4>& memory, int dtype) {
+  const auto& [address, n, stride] = memory;
+  return view(Memory<5>{address, {1, n[0], n[1], n[2], n[3]},
+                        {0, stride[0], stride[1], stride[2], stride[3]}}, dtype);
+}
+
+ap::Ends ends(const std::array<Memory<5>, 4>& memory, int dtype) {
+  return {view(memory[0], dtype), view(memory[1], dtype), view(memory[2], dtype),
+          view(memory[3], dtype), static_cast<ap::Dtype>(dtype)};
+}
+
+ap::Spans spans(const SpanTable& table) {
+  const auto& [rows, count, page_table, entries] = table;
+  return {pointer<ap::Span>(rows), count, pointer<int32_t>(page_table), entries};
+}
+
+ap::Rotation rotation(const Rows& rows) {
+  const auto& [address, layer_stride, count, half] = rows;
+  return {pointer<float>(address), layer_stride, count, half};
+}
+
+void rotate(const Memory<5>& k_cache, int dtype, const SpanTable& table, const Rows& rows,
+            bool interleaved, int64_t threads, const std::string& isa) {
+  ap::rotate(view(k_cache, dtype), static_cast<ap::Dtype>(dtype), spans(table), rotation(rows),
+             interleaved, threads, ap::lanes(isa.c_str()));
+}
+
+void store(const std::array<Memory<5>, 4>& memory, int dtype, uintptr_t slot_mapping,
+           int64_t threads, const std::string& isa) {
+  ap::store(ends(memory, dtype), pointer<int64_t>(slot_mapping), threads, ap::lanes(isa.c_str()));
+}
+
+void select(const std::array<Memory<5>, 4>& memory, int dtype, uintptr_t slot_mapping,
+            uintptr_t source_slots, uintptr_t rows, int64_t num_tokens, const Rows& table,
+            bool interleaved, int64_t threads, const std::string& isa) {
+  ap::select(ends(memory, dtype), pointer<int64_t>(slot_mapping), pointer<int64_t>(source_slots),
+             pointer<int32_t>(rows), num_tokens, rotation(table), interleaved, threads,
+             ap::lanes(isa.c_str()));
+}
+
+void materialize(const std::array<Memory<5>, 4>& memory, int dtype, uintptr_t slot_mapping,
+                 int64_t num_tokens, const SpanTable& table, const Rows& rows, bool interleaved,
+                 int64_t threads, const std::string& isa) {
+  ap::materialize(ends(memory, dtype), pointer<int64_t>(slot_mapping), num_tokens, spans(table),
+                  rotation(rows), interleaved, threads, ap::lanes(isa.c_str()));
+}
+
+void attend(uintptr_t out, uintptr_t lse, const Memory<4>& query, const Memory<4>& k_cache,
+            const Memory<4>& v_cache, int dtype, const SpanTable& table, const Rows& rows,
+            uintptr_t span_starts, uintptr_t positions, uintptr_t key_positions,
+            int64_t num_gapped, float scale, int64_t window, float softcap, uintptr_t sinks,
+            bool interleaved, int64_t threads, const std::string& isa) {
+  const ap::Attend call{view(query, dtype), view(k_cache, dtype), view(v_cache, dtype),
+                        static_cast<ap::Dtype>(dtype), spans(table), rotation(rows),
+                        pointer<int32_t>(span_starts), pointer<int32_t>(positions),
+                        pointer<int32_t>(key_positions), num_gapped, scale, window, softcap,
+                        pointer<float>(sinks), interleaved, pointer<char>(out),
+                        pointer<float>(lse)};
+  ap::attend(call, threads, ap::lanes(isa.c_str()));
+}
+
+// the conversions by themselves, so that every bit pattern can be tested
+void cast(uintptr_t out, uintptr_t in, int64_t count, int dtype, bool widens,
+          const std::string& isa) {
+  const ap::Lanes& lanes = ap::lanes(isa.c_str());
+  if (widens) {
+    lanes.widen[dtype](pointer<float>(out), pointer<char>(in), count);
+  } else {
+    lanes.narrow[dtype](pointer<char>(out), pointer<float>(in), count);
+  }
+}
 
 void bind_pool(py::module_& m) {
   py::class_<ap::PagePool>(m, "PagePool")
@@ -31,6 +132,17 @@ void bind_pool(py::module_& m) {
   });
 }
 
+// the last argument names the kind of processor that loops are compiled for; empty takes the best
+template <typename... Args, size_t... I>
+void bind_op(py::module_& m, const char* name, void (*op)(Args...), std::index_sequence<I...>) {
+  m.def(name, op, (static_cast<void>(I), py::arg())..., py::arg("isa") = "", NoGil());
+}
+
+template <typename... Args>
+void bind_op(py::module_& m, const char* name, void (*op)(Args...)) {
+  bind_op(m, name, op, std::make_index_sequence<sizeof...(Args) - 1>());
+}
+
 }  // namespace
 
 PYBIND11_MODULE(_C, m) {
@@ -40,5 +152,13 @@ PYBIND11_MODULE(_C, m) {
 #else
   m.attr("cuda_built") = false;
 #endif
+  m.def("isa", [](const std::string& name) { return ap::lanes(name.c_str()).name; },
+        py::arg("name") = "");
+  bind_op(m, "rotate_", rotate);
+  bind_op(m, "store_", store);
+  bind_op(m, "select_", select);
+  bind_op(m, "materialize_", materialize);
+  bind_op(m, "attend", attend);
+  bind_op(m, "cast_", cast);
   bind_pool(m);
 }
