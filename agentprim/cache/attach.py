@@ -2,9 +2,7 @@
 
 import inspect
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import wraps
 
 import torch
 from torch import Tensor, nn
@@ -12,9 +10,11 @@ from torch import Tensor, nn
 from agentprim.cache.hf import NAME, PagedCache, register
 from agentprim.cache.layout import LayerShape, Layout
 from agentprim.cache.pool import Pool
+from agentprim.cache.watch import watch
 from agentprim.config import PoolConfig
 from agentprim.errors import UnsupportedModel
 from agentprim.rope import prove
+from agentprim.rope.discover import text_config
 from agentprim.rope.forward import probe_ids
 from agentprim.rope.keep import undisturbed
 
@@ -61,39 +61,60 @@ def attach(model: nn.Module) -> Attachment:
 
 
 def _prepare(model: nn.Module) -> Attachment:
+    """Read and prove everything; leave no trace on a model that is refused."""
     ids = probe_ids(model)
     rope, refusal = None, None
     try:
         rope = prove(model)
     except UnsupportedModel as error:
-        refusal = error
+        refusal = UnsupportedModel(*error.args)  # without the frames that it went through
     with undisturbed(model):
         expected, shapes = _dense_run(model, ids)
-    config = model.config.get_text_config()
-    pad_id = next(
-        (i for i in (config.pad_token_id, config.eos_token_id) if isinstance(i, int)), 0
-    )
-    _watch(model)
+    config = text_config(model)
+    pad_id = next((i for i in (config.pad_token_id, config.eos_token_id) if isinstance(i, int)), 0)
     before = model.config._attn_implementation
-    for spans in (True, False):
-        layout = Layout(
-            model_class=type(model).__name__, shapes=shapes, rope=rope, refusal=refusal, spans=spans
-        )
-        attachment = Attachment(layout=layout, pad_id=pad_id, device=ids.device)
-        if spans:
-            delegate = before.removeprefix(NAME).removeprefix("_") or "sdpa"
-            if "flash" in delegate:  # its function reads the name of the implementation
-                delegate = "sdpa"
-            model.set_attn_implementation(register(delegate))
-        setattr(model, _ATTRIBUTE, attachment)
-        fault = _paged_fault(model, ids, expected)
-        if fault is None:
-            return attachment
-        model.set_attn_implementation(before)
-    delattr(model, _ATTRIBUTE)
+    name = _register(before)
+    unwatch = watch(model)
+    fault, kept = None, False
+    try:
+        for spans in (True, False) if name else (False,):
+            layout = Layout(
+                model_class=type(model).__name__, shapes=shapes, rope=rope, refusal=refusal,
+                spans=spans, window=getattr(config, "sliding_window", None),
+            )  # fmt: skip
+            attachment = Attachment(layout=layout, pad_id=pad_id, device=ids.device)
+            setattr(model, _ATTRIBUTE, attachment)
+            if spans:
+                model.set_attn_implementation(name)
+                if model.base_model.config._attn_implementation != name:
+                    continue  # a family with attention of its own
+            fault = _paged_fault(model, ids, expected)
+            if fault is None:
+                kept = True
+                return attachment
+            if spans:
+                model.set_attn_implementation(before)
+    finally:
+        if not kept:
+            model.__dict__.pop(_ATTRIBUTE, None)
+            unwatch()
+            if model.config._attn_implementation != before:
+                model.set_attn_implementation(before)
     raise UnsupportedModel.because(
-        type(model).__name__, "a cache of its own kind", f"a paged cache changes its logits: {fault}"
+        type(model).__name__,
+        "a cache of its own kind",
+        f"a paged cache changes its logits: {fault}",
     )
+
+
+def _register(before: str | None) -> str | None:
+    """Register span attention over the implementation that a model has; None where it cannot be."""
+    if before is None:
+        return None
+    delegate = before.removeprefix(NAME).removeprefix("_") or "sdpa"
+    if "flash" in delegate:  # its function reads the name of the implementation
+        delegate = "sdpa"
+    return register(delegate)
 
 
 def _dense_run(model: nn.Module, ids: Tensor) -> tuple[Tensor, tuple[LayerShape, ...]]:
@@ -147,43 +168,3 @@ def _two_steps(model: nn.Module, ids: Tensor, cache) -> Tensor:
             **{name: cache},
         )
     return output.logits[0].float() if hasattr(output, "logits") else output[0][0].float()
-
-
-def _watch(model: nn.Module) -> None:
-    """Hook the base model, so that every forward pass with a paged cache is announced to it."""
-    base = model.base_model
-    signature = inspect.signature(inspect.unwrap(type(base).forward))
-
-    def announce(module: nn.Module, args: tuple, kwargs: dict) -> None:
-        cache = _paged(kwargs.values()) or _paged(args)
-        if cache is None:
-            return
-        given = signature.bind_partial(module, *args).arguments | kwargs
-        ids, embeds = given.get("input_ids"), given.get("inputs_embeds")
-        batch, num_new = (ids if ids is not None else embeds).shape[:2]
-        cache.begin(
-            batch, num_new, ids=ids, mask=given.get("attention_mask"),
-            position_ids=given.get("position_ids"),
-        )  # fmt: skip
-
-    base.register_forward_pre_hook(announce, with_kwargs=True)
-    if hasattr(model, "prepare_inputs_for_generation"):
-        model.prepare_inputs_for_generation = _guard(model.prepare_inputs_for_generation)
-
-
-def _guard(prepare: Callable) -> Callable:
-    """Check the ids that `generate` believes to be cached, before it cuts them off."""
-
-    @wraps(prepare)
-    def guarded(input_ids: Tensor, *args, **kwargs):
-        cache = _paged(kwargs.values()) or _paged(args)
-        new = kwargs.get("next_sequence_length")
-        if cache is not None and kwargs.get("is_first_iteration") and new is not None:
-            cache.check_ids(input_ids, new, kwargs.get("attention_mask"))
-        return prepare(input_ids, *args, **kwargs)
-
-    return guarded
-
-
-def _paged(values) -> PagedCache | None:
-    return next((value for value in values if isinstance(value, PagedCache)), None)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
+from transformers.masking_utils import causal_mask_function
 
 from agentprim.cache.step import Step
 from agentprim.errors import UnsupportedModel
@@ -112,8 +113,11 @@ def note_mask(
             batch_size=batch_size, kv_length=kv_length, mask_function=mask_function,
             local_size=local_size, use_vmap=use_vmap, **kwargs,
         )  # fmt: skip
+    window = _window(mask_function, local_size)
+    first, num_new = int(kwargs.get("q_offset", 0)), int(kwargs.get("q_length", 0))
+    _check_near(mask_function, window, batch_size, range(first, first + num_new), int(kv_length))
     mask = torch.empty(0, device=kwargs.get("device", "cpu"))
-    setattr(mask, NOTE, Note(window=_window(mask_function, local_size)))
+    setattr(mask, NOTE, Note(window=window))
     return mask
 
 
@@ -123,13 +127,42 @@ def _window(mask_function: Callable, local_size: int | None) -> int | None:
     Raises:
         UnsupportedModel: It is neither causal nor a sliding window.
     """
+    if mask_function is causal_mask_function:
+        return local_size
     size = local_size or 8
     columns = torch.tensor((0, 1, size - 1, size, size + 1, 2 * size - 1, 2 * size))
-    query, key = columns[:, None], columns[None, :]
-    expected = (key <= query) & ((query - key < local_size) if local_size else True)
-    zero = torch.tensor(0)
+    _require_known(mask_function, local_size, torch.zeros(1, 1, dtype=torch.int64),
+                   columns[:, None], columns[None, :])  # fmt: skip
+    return local_size
+
+
+def _check_near(
+    mask_function: Callable, window: int | None, batch: int, new: range, length: int
+) -> None:
+    """Ask the mask function about columns of this very step.
+
+    Each new token is asked about its neighbours, the last one about everything: what makes blocks
+    of tokens see each other shows there.
+
+    Raises:
+        UnsupportedModel: It hides or shows something else.
+    """
+    if mask_function is causal_mask_function or not new:
+        return
+    rows = torch.arange(batch)[:, None]
+    query = torch.arange(new.start, new.stop)
+    for step in (-1, 1):
+        _require_known(mask_function, window, rows, query, (query + step).clamp(0, length - 1))
+    _require_known(mask_function, window, rows, query[-1:], torch.arange(length))
+
+
+def _require_known(
+    mask_function: Callable, window: int | None, row: Tensor, query: Tensor, key: Tensor
+) -> None:
+    expected = (key <= query) & ((query - key < window) if window else True)
     try:
-        known = bool((mask_function(zero, zero, query, key).cpu() == expected).all())
+        seen = mask_function(row, torch.zeros_like(row), query, key).cpu()
+        known = bool((seen == expected).all())
     except IndexError:  # it looks tokens up in tables of its own
         known = False
     if not known:
@@ -137,4 +170,3 @@ def _window(mask_function: Callable, local_size: int | None) -> int | None:
             "the model uses a mask that is neither causal nor a sliding window, which cannot be "
             "applied to spans: it depends on more than distance; use the dense path"
         )
-    return local_size

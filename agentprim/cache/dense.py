@@ -7,9 +7,11 @@ from torch import Tensor, nn
 from transformers import DynamicCache
 
 from agentprim.cache.attach import attach
+from agentprim.cache.columns import check_columns
 from agentprim.cache.join import OFFSETS
 from agentprim.cache.kv import KV
 from agentprim.cache.move import gather_
+from agentprim.cache.span import Span
 from agentprim.cache.table import SpanTable
 from agentprim_kernels import materialize_, rotation
 
@@ -17,9 +19,18 @@ from agentprim_kernels import materialize_, rotation
 def to_cache(kv: KV) -> DynamicCache:
     """Copy a KV into a dense cache of one row, keys turned to where they now stand.
 
+    Where positions have gaps, the next one is `kv.next_position`, not the length of the cache: pass
+    `position_ids` yourself.
+
     Returns:
         A `DynamicCache` that keeps every key of every layer, sliding ones too.
+
+    Raises:
+        UnsupportedModel: A mask over columns would read it wrongly, or the keys cannot move that
+            far.
     """
+    kv.pool.layout.require_spans(kv.spans)
+    check_columns(kv.pool.layout, kv.spans)
     length, layers = len(kv), {}
     for group in kv.pool.groups:
         k_cache, v_cache = group.k_cache, group.v_cache
@@ -74,7 +85,8 @@ def join_caches(
         rotate: False leaves the keys as they are: the paper's ablation, wrong on purpose.
 
     Raises:
-        UnsupportedModel: The keys of this model cannot move that far.
+        UnsupportedModel: The keys of this model cannot move that far, or it would read parts at
+            shared offsets through a window of columns.
         ValueError: There is nothing to join, or the caches do not fit each other or the model.
     """
     if not caches:
@@ -89,12 +101,16 @@ def join_caches(
     rows = {c.layers[0].keys.shape[0] for c, _ in parts}
     if len(rows) > 1:
         raise ValueError(f"caches must have the same number of rows, got {sorted(rows)}")
-    shifts, behind = [], 0
+    shifts, places, behind = [], [], 0
     for number, (_, length) in enumerate(parts):
         shifts.append(behind if rotate else 0)
         layout.require(shifts[-1], first=0, last=length - 1)
+        places.append(
+            Span(pages=(), first_slot=0, length=length, position=behind, ids=(), leases=())
+        )
         if number == 0 or offsets == "consecutive":
             behind += length
+    check_columns(layout, places)
     return _dynamic(_copy([c for c, _ in parts], shifts, layout, sum(lengths)))
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from agentprim.cache.layout import Layout
+from agentprim.cache.layout import LayerShape, Layout
 from agentprim.config import PoolConfig
 
 
@@ -30,39 +30,38 @@ class LayerGroup:
 
 
 def build_groups(layout: Layout, config: PoolConfig) -> tuple[LayerGroup, ...]:
-    """Allocate the cache tensors of a model, one pair for each kind of layer."""
-    kinds: dict[tuple, list[int]] = {}
-    ropes = [layout.layer_rope(layer) for layer in range(len(layout.shapes))]
+    """Allocate the cache tensors of a model, one pair for each kind of layer.
+
+    Layers without RoPE go with the first rotation that their shape has elsewhere.
+    """
+    turns: list[tuple[int, bool]] = []
+    default: dict[LayerShape, tuple[int, bool]] = {}
     for layer, shape in enumerate(layout.shapes):
-        turning = [
-            kind
-            for kind in kinds
-            if kind[0] == shape and (ropes[layer].rotary_dim == 0 or kind[1] in (None, _turn(ropes[layer])))
-        ]  # fmt: skip
-        kind = turning[0] if turning else (shape, _turn(ropes[layer]))
-        layers = kinds.pop(kind, [])
-        if kind[1] is None:  # only layers without RoPE so far: the group takes this one's rotation
-            kind = (shape, _turn(ropes[layer]))
-        kinds[kind] = [*layers, layer]
-    return tuple(_group(layout, config, kind, tuple(layers)) for kind, layers in kinds.items())
+        rope = layout.layer_rope(layer)
+        turns.append((rope.rotary_dim, rope.interleaved))
+        if rope.rotary_dim:
+            default.setdefault(shape, turns[-1])
+    kinds: dict[tuple[LayerShape, tuple[int, bool]], list[int]] = {}
+    for layer, (shape, turn) in enumerate(zip(layout.shapes, turns, strict=True)):
+        kind = (shape, turn if turn[0] else default.get(shape, (0, False)))
+        kinds.setdefault(kind, []).append(layer)
+    return tuple(
+        _group(layout, config, shape, turn, layers) for (shape, turn), layers in kinds.items()
+    )
 
 
-def _turn(rope) -> tuple[int, bool] | None:
-    """Name what layers of a group must share: rotary width and pairing."""
-    return (rope.rotary_dim, rope.interleaved) if rope.rotary_dim else None
-
-
-def _group(layout: Layout, config: PoolConfig, kind: tuple, layers: tuple[int, ...]) -> LayerGroup:
-    shape, turn = kind
-    rotary_dim, interleaved = turn or (0, False)
-    lead = (len(layers), config.pages, shape.num_kv_heads, config.page_size)
+def _group(
+    layout: Layout, config: PoolConfig, shape: LayerShape, turn: tuple[int, bool], layers: list[int]
+) -> LayerGroup:
+    rotary_dim, interleaved = turn
     rows = [layout.layer_rope(layer).inv_freq for layer in layers]
-    rows = [row if row.numel() else torch.zeros(rotary_dim // 2) for row in rows]
+    rows = [row if len(row) else torch.zeros(rotary_dim // 2) for row in rows]
     inv_freq = torch.stack(rows).float().to(shape.device)
     if (inv_freq == inv_freq[:1]).all():
         inv_freq = inv_freq[:1].expand(len(layers), -1)
+    lead = (len(layers), config.pages, shape.num_kv_heads, config.page_size)
     return LayerGroup(
-        layers=layers,
+        layers=tuple(layers),
         k_cache=torch.empty(*lead, shape.k_dim, dtype=shape.dtype, device=shape.device),
         v_cache=torch.empty(*lead, shape.v_dim, dtype=shape.dtype, device=shape.device),
         inv_freq=inv_freq,

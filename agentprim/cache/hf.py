@@ -13,11 +13,10 @@ from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from agentprim.cache.attention import HANDLE, Handle, PagedLength, attend_spans, note_mask
-from agentprim.cache.counting import count_new, counted_positions
+from agentprim.cache.batch import Batch
+from agentprim.cache.ids import check_known, full_inputs, read_ids
 from agentprim.cache.kv import KV, check_live
-from agentprim.cache.pool import Pool
 from agentprim.cache.row import Row
-from agentprim.cache.step import Step
 
 NAME = "agentprim"
 
@@ -78,21 +77,22 @@ class PagedCache(Cache):
 
         attachment = attach(model)
         kvs = None if kv is None else [kv] if isinstance(kv, KV) else list(kv)
-        self.pool = attachment.new_pool(pool_tokens) if not kvs else check_live(kvs[0], "kv").pool
-        if self.pool.layout is not attachment.layout:
-            raise ValueError(
-                f"kv must belong to this model, got a KV of another {self.pool.layout}"
-            )
+        pool = attachment.new_pool(pool_tokens) if not kvs else check_live(kvs[0], "kv").pool
+        if pool.layout is not attachment.layout:
+            raise ValueError(f"kv must belong to this model, got a KV of another {pool.layout}")
         for one in kvs or ():
-            check_live(one, "kv", self.pool)
-        self.rows = [Row(self.pool, one) for one in kvs] if kvs else None
+            check_live(one, "kv", pool)
+        self.pool = pool
         self.absolute = absolute
-        self._columns = max((row.length for row in self.rows or ()), default=0)
+        self._batch = Batch(pool, kvs)
         self._pad_id = attachment.pad_id
         self._device = attachment.device
-        self._step: Step | None = None
-        self._marks: list[tuple] = []
-        super().__init__(layers=[_Layer(self, i) for i in range(len(self.pool.layout.shapes))])
+        super().__init__(layers=[_Layer(self, i) for i in range(len(pool.layout.shapes))])
+
+    @property
+    def rows(self) -> list[Row] | None:
+        """The sequences; None until the first forward pass says how many there are."""
+        return self._batch.rows
 
     def kv(self, row: int = 0) -> KV:
         """Return what a row holds now; the cache may go on growing.
@@ -100,10 +100,8 @@ class PagedCache(Cache):
         Raises:
             IndexError: There is no such row.
         """
-        self._settle()
-        if self.rows is None:
-            return KV(self.pool)
-        return self.rows[row].kv()
+        self._batch.commit()
+        return KV(self.pool) if self.rows is None else self.rows[row].kv()
 
     def inputs(self, new_ids: Sequence | Tensor) -> dict[str, Tensor]:
         """Build the full-length ids and mask that `generate` needs for a filled cache.
@@ -119,21 +117,11 @@ class PagedCache(Cache):
         Raises:
             ValueError: A row gets no new token, or the number of rows differs from the cache's.
         """
-        self._settle()
-        new = new_ids.tolist() if isinstance(new_ids, Tensor) else list(new_ids)
-        new = new if new and not isinstance(new[0], int) else [new]
-        new = [part.tolist() if isinstance(part, Tensor) else list(part) for part in new]
-        rows = self._rows(len(new))
-        if any(not part for part in new):
-            raise ValueError("new_ids must have at least one id for each row, got none")
-        width = self._columns + max(map(len, new))
-        ids = torch.full((len(rows), width), self._pad_id, dtype=torch.int64)
-        mask = torch.zeros_like(ids)
-        for index, (row, part) in enumerate(zip(rows, new, strict=True)):
-            whole = torch.tensor([*row.ids, *part])
-            ids[index, width - len(whole) :] = whole.where(whole >= 0, self._pad_id)
-            mask[index, width - len(whole) :] = 1
-        return {"input_ids": ids.to(self._device), "attention_mask": mask.to(self._device)}
+        self._batch.commit()
+        new = read_ids(new_ids)
+        rows = self._batch.take(len(new))
+        full = full_inputs(rows, new, self._batch.columns, self._pad_id)
+        return {name: value.to(self._device) for name, value in full.items()}
 
     def check_ids(self, input_ids: Tensor, num_new: int, mask: Tensor | None) -> None:
         """Check full-length ids against what is cached, before `generate` cuts that off.
@@ -142,21 +130,13 @@ class PagedCache(Cache):
             ValueError: They bring no new token, or begin with other ids than the cached ones: a
                 sign of new ids without a full-length mask.
         """
-        self._settle()
+        self._batch.commit()
         if num_new < 1:
             raise ValueError(
                 f"input_ids must bring new tokens, got {input_ids.shape[1]} ids for a cache of "
-                f"{self._columns}; cache.inputs(new_ids) builds them"
+                f"{self._batch.columns}; cache.inputs(new_ids) builds them"
             )
-        starts = [0] * len(input_ids) if mask is None else (mask == 0).sum(-1).tolist()
-        for row, line, start in zip(self.rows or (), input_ids.tolist(), starts, strict=False):
-            known = row.ids
-            held = line[start : start + len(known)]
-            if len(held) < len(known) or any(k not in (-1, i) for k, i in zip(known, held)):
-                raise ValueError(
-                    "input_ids must begin with the cached ids, got others: pass new ids with a "
-                    "full-length attention_mask, or use cache.inputs(new_ids)"
-                )
+        check_known(self.rows or [], input_ids, mask)
 
     def begin(
         self,
@@ -166,6 +146,7 @@ class PagedCache(Cache):
         ids: Tensor | None,
         mask: Tensor | None,
         position_ids: Tensor | None,
+        spans: bool = True,
     ) -> None:
         """Plan one forward pass: claim slots for it and note where its tokens stand.
 
@@ -177,41 +158,28 @@ class PagedCache(Cache):
             ids: Their ids `[batch, num_new]`, or None for embeddings.
             mask: `[batch, cached columns + num_new]`, zeros at the left, or None for all ones.
             position_ids: `[batch or 1, num_new]`, or None where the model counts columns.
+            spans: Whether the model's attention function is still the one that reads spans.
 
         Raises:
-            ValueError: The mask or the positions do not fit.
+            ValueError: The mask or the positions do not fit; the cache has not changed.
             PoolExhausted: The pool is too small; the cache has not changed.
             UnsupportedModel: Positions would need a move that is not proved.
         """
-        self._settle()
-        rows = self._rows(batch)
-        columns = self._columns + num_new
-        counts = count_new(rows, columns, num_new, mask)
-        counted = counted_positions(position_ids, batch, self._columns, num_new)
-        shifts = []
-        for row, count, line in zip(rows, counts, counted, strict=True):
-            shift = row.next_position - line[num_new - count] if count and not self.absolute else 0
-            self.pool.layout.require(shift)
-            shifts.append(shift)
-        self._marks = [row.mark() for row in rows]
-        claims = self.pool.claim([row.tail for row in rows], counts)
-        slots = torch.full((batch, num_new), -1, dtype=torch.int64)
-        current = torch.full((batch, num_new), -1, dtype=torch.int32)
-        tokens = ids.tolist() if ids is not None else [[-1] * num_new] * batch
-        for index, (row, count, shift) in enumerate(zip(rows, counts, shifts, strict=True)):
-            first = num_new - count
-            line = counted[index][first:]
-            slots[index, first:] = torch.tensor(
-                row.append(
-                    *claims[index], positions=line, delta=shift, ids=tokens[index][first:]
-                ),
-                dtype=torch.int64,
-            )
-            current[index, first:] = torch.tensor(line, dtype=torch.int32) + shift
-        self._step = Step(
-            pool=self.pool, rows=rows, shifts=shifts, slots=slots, positions=current,
-            columns=columns, padded=mask is not None,
+        self._batch.begin(
+            batch, num_new, ids=ids, mask=mask, position_ids=position_ids,
+            absolute=self.absolute, spans=spans and self.pool.layout.spans,
         )  # fmt: skip
+
+    def end(self, *, failed: bool) -> None:
+        """Keep what a forward pass wrote, or take it back. Called by the hooks on the model."""
+        if failed:
+            self._batch.undo()
+        else:
+            self._batch.settle()
+
+    def commit(self) -> None:
+        """Keep what earlier passes wrote, whatever becomes of the next. Called by the hooks."""
+        self._batch.commit()
 
     def update(
         self, key_states: Tensor, value_states: Tensor, layer_idx: int, *args, **kwargs
@@ -222,7 +190,7 @@ class PagedCache(Cache):
             The same keys, carrying a handle to the spans, and the same values; on the dense path
             the keys and values of all columns, relocated.
         """
-        step = self._step
+        step = self._batch.step
         if step is None or layer_idx in step.seen:
             raise RuntimeError(
                 "PagedCache must be told of each forward pass by the model it was made for, got "
@@ -230,21 +198,22 @@ class PagedCache(Cache):
             )
         with torch.no_grad():
             step.store(key_states.detach(), value_states.detach(), layer_idx)
-            if not self.pool.layout.spans:
+            if not step.spans:
                 return step.dense(layer_idx)
         setattr(key_states, HANDLE, Handle(step=step, layer=layer_idx))
         return key_states, value_states
 
     def get_seq_length(self, layer_idx: int = 0) -> int:
         """Count the columns that a layer has seen."""
-        if self._step is not None and layer_idx in self._step.seen:
-            return self._step.columns
-        return self._columns
+        step = self._batch.step
+        seen = step is not None and layer_idx in step.seen
+        return step.columns if seen else self._batch.columns
 
     def get_mask_sizes(self, query_length: int, layer_idx: int = 0) -> tuple[int, int]:
         """Return the columns that a mask must cover, and 0."""
-        length = self._columns + query_length
-        return (PagedLength(length) if self.pool.layout.spans else length), 0
+        step, length = self._batch.step, self._batch.columns + query_length
+        spans = step.spans if step is not None else self.pool.layout.spans
+        return (PagedLength(length) if spans else length), 0
 
     def get_max_length(self, layer_idx: int | None = None) -> int:
         """Return -1: only the pool limits the length."""
@@ -256,14 +225,11 @@ class PagedCache(Cache):
 
     def batch_select_indices(self, indices: Tensor) -> None:
         """Keep the rows named, in that order; a row may be named more than once."""
-        self._settle()
-        kvs = [row.kv() for row in self.rows or ()]
-        self._replace([kvs[i] for i in indices.tolist()])
+        self._batch.select(indices.tolist())
 
     def batch_repeat_interleave(self, repeats: int) -> None:
         """Repeat each row; the copies share its pages."""
-        self._settle()
-        self._replace([row.kv() for row in self.rows or () for _ in range(repeats)])
+        self._batch.select([i for i in range(len(self.rows or ())) for _ in range(repeats)])
 
     def crop(self, tokens_to_remove: int) -> None:
         """Remove the last `-tokens_to_remove` tokens of each row.
@@ -273,41 +239,32 @@ class PagedCache(Cache):
         """
         if tokens_to_remove > 0:
             raise ValueError(f"crop must be given a negative number, got {tokens_to_remove}")
-        self._settle()
-        kvs = [row.kv() for row in self.rows or ()]
-        self._replace([kv[: max(len(kv) + tokens_to_remove, 0)] for kv in kvs])
+        self._batch.crop(-tokens_to_remove)
 
     def reset(self) -> None:
         """Drop all rows."""
-        self._settle()
-        self.rows, self._columns = None, 0
+        self._batch = Batch(self.pool)
 
     @property
     def is_compileable(self) -> bool:
         """Say no: the loop is not captured."""
         return False
 
-    def _rows(self, batch: int) -> list[Row]:
-        if self.rows is None:
-            self.rows = [Row(self.pool) for _ in range(batch)]
-        if len(self.rows) != batch:
-            raise ValueError(f"batch must have {len(self.rows)} rows like the cache, got {batch}")
-        return self.rows
+    def __deepcopy__(self, memo: dict) -> "PagedCache":
+        """Fork every row into a cache of its own; the pages are shared, nothing is copied."""
+        twin = type(self).__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        twin._batch = self._batch.fork()
+        Cache.__init__(twin, layers=[_Layer(twin, i) for i in range(len(self.layers))])
+        return twin
 
-    def _replace(self, kvs: list[KV]) -> None:
-        self.rows = [Row(self.pool, kv) for kv in kvs]
-        self._columns = max(map(len, kvs), default=0)
+    def __copy__(self) -> "PagedCache":
+        """Do the same: two caches that grow the same rows would disagree."""
+        return self.__deepcopy__({})
 
-    def _settle(self) -> None:
-        """Close the last step: keep it if every layer stored its keys, else take it back."""
-        step, self._step = self._step, None
-        if step is None:
-            return
-        if len(step.seen) == len(self.pool.layout.shapes):
-            self._columns = step.columns
-            return
-        for row, mark in zip(step.rows, self._marks, strict=True):
-            row.undo(mark)
+    def __reduce__(self):
+        """Refuse to be pickled: pages belong to a process."""
+        raise TypeError("a PagedCache cannot be pickled: its pages belong to this process")
 
 
 class _Layer(CacheLayerMixin):

@@ -1,7 +1,7 @@
 """KV: what an agent has read and thought, as a value that can be joined, cut and handed over."""
 
-import operator
 from collections.abc import Iterable
+from itertools import pairwise
 
 import torch
 from torch import Tensor
@@ -78,7 +78,8 @@ class KV:
             keep: Ascending token indices, or a boolean mask `[len(kv)]`.
 
         Raises:
-            ValueError: `keep` is out of range, out of order, or a mask of another length.
+            TypeError, ValueError: `keep` is out of range or order, or a mask of another length.
+            PoolExhausted: No pages are left for the copy.
         """
         indices = _indices(keep, len(self))
         runs: list[tuple[int, int]] = []
@@ -106,13 +107,19 @@ class KV:
         """Rotate the stored keys to where they now stand, in place.
 
         Raises:
-            ValueError: Another KV can see the pages; use `materialize`.
+            ValueError: Another KV can see the pages, or the KV holds a key twice; use
+                `materialize`.
             UnsupportedModel: The keys of this model cannot move that far.
         """
         self.pool.layout.require_spans(self.spans)
         if not self.pool.is_private(self.spans, self):
             raise ValueError(
                 "kv must be the only owner of its pages to be rotated in place, got shared pages; "
+                "use kv.materialize()"
+            )
+        if move.overlap(self.spans, self.pool.page_size):
+            raise ValueError(
+                "kv must hold each stored key once to be rotated in place, got a key twice; "
                 "use kv.materialize()"
             )
         self._spans = move.rotate(self.pool, self.spans)
@@ -131,7 +138,6 @@ class KV:
         """Copy into a dense `transformers.DynamicCache` of one row, keys where they now stand."""
         from agentprim.cache.dense import to_cache
 
-        self.pool.layout.require_spans(self.spans)
         return to_cache(self)
 
     def release(self) -> None:
@@ -180,17 +186,22 @@ class KV:
                 lease.owners.add(self)
 
 
-def _indices(keep: Iterable[int] | Tensor, length: int) -> list[int]:
+def _indices(keep: Iterable[int | bool] | Tensor, length: int) -> list[int]:
     """Read indices or a mask as an ascending list."""
-    if isinstance(keep, Tensor) and keep.dtype == torch.bool:
-        if keep.shape != (length,):
-            raise ValueError(f"keep must have shape ({length},), got {tuple(keep.shape)}")
-        return keep.nonzero()[:, 0].tolist()
-    indices = [operator.index(i) for i in (keep.tolist() if isinstance(keep, Tensor) else keep)]
+    chosen = torch.as_tensor(keep if isinstance(keep, Tensor) else list(keep))
+    if chosen.ndim != 1:
+        raise ValueError(f"keep must have 1 dimension, got shape {tuple(chosen.shape)}")
+    if chosen.dtype == torch.bool:
+        if len(chosen) != length:
+            raise ValueError(f"keep must have shape ({length},), got {tuple(chosen.shape)}")
+        return chosen.nonzero()[:, 0].tolist()
+    if len(chosen) and chosen.dtype not in (torch.int64, torch.int32, torch.int16, torch.uint8):
+        raise TypeError(f"keep must have integers or bools, got {chosen.dtype}")
+    indices = chosen.tolist()
+    if any(b <= a for a, b in pairwise(indices)):
+        raise ValueError("keep must be ascending without repeats, got another order")
     if indices and not 0 <= indices[0] <= indices[-1] < length:
         raise ValueError(f"keep must be within 0..{length - 1}, got {indices[0]}..{indices[-1]}")
-    if any(b <= a for a, b in zip(indices, indices[1:], strict=False)):
-        raise ValueError("keep must be ascending without repeats, got another order")
     return indices
 
 
@@ -209,5 +220,3 @@ def check_live(value: object, argument: str, pool: Pool | None = None) -> KV:
             f"got a KV of another pool of {value.pool.layout}"
         )
     return value
-
-

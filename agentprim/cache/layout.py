@@ -39,6 +39,7 @@ class Layout:
         rope: The proof, or None where the model was refused.
         refusal: Why it was refused; raised when somebody tries to move its keys.
         spans: Whether attention can read spans (the handle reaches it); else the dense path.
+        window: Fewest columns that a layer sees, None where all layers see everything.
     """
 
     model_class: str
@@ -46,6 +47,7 @@ class Layout:
     rope: RopeProof | None
     refusal: UnsupportedModel | None
     spans: bool
+    window: int | None = None
 
     def layer_rope(self, layer: int) -> LayerRope:
         """Return how a layer turns its keys; no rotation where nothing is proved."""
@@ -60,7 +62,8 @@ class Layout:
         if delta == 0:
             return
         if self.rope is None:
-            raise self.refusal
+            # a fresh one: a stored exception would keep every frame that it went through
+            raise UnsupportedModel(*self.refusal.args)
         self.rope.require(delta, first=first, last=last)
 
     def require_spans(self, spans: Iterable[Span]) -> None:
@@ -71,6 +74,15 @@ class Layout:
         """
         for span in spans:
             self.require(span.delta, first=span.position, last=span.stop - 1 - span.delta)
+
+    def require_reach(self, last: int) -> None:
+        """Check that tokens may be added at positions up to `last` behind moved keys.
+
+        Raises:
+            UnsupportedModel: The place is beyond what is proved.
+        """
+        if self.rope is not None:
+            self.rope.require(1, first=last - 1, last=last - 1)
 
     def __str__(self) -> str:
         """Name the model and its dtype, for messages."""

@@ -1,5 +1,8 @@
 """Move keys for real: in place, into pages of their own, or into dense tensors."""
 
+from dataclasses import replace
+from itertools import pairwise
+
 import torch
 from torch import Tensor
 
@@ -20,9 +23,8 @@ def rotate(pool: Pool, spans: tuple[Span, ...]) -> tuple[Span, ...]:
             interleaved=group.interleaved,
         )  # fmt: skip
     settled = [
-        Span(
-            pages=span.pages, first_slot=span.first_slot, length=span.length, position=span.start,
-            ids=span.ids, leases=span.leases,
+        replace(
+            span, delta=0, position=span.start,
             positions=span.positions and tuple(p + span.delta for p in span.positions),
         )
         for span in spans
@@ -30,8 +32,23 @@ def rotate(pool: Pool, spans: tuple[Span, ...]) -> tuple[Span, ...]:
     return merge(settled, pool.page_size)
 
 
+def overlap(spans: tuple[Span, ...], page_size: int) -> bool:
+    """Tell whether a slot belongs to two tokens of the spans."""
+    ends: dict[int, list[tuple[int, int]]] = {}
+    for span in spans:
+        for index, page in enumerate(span.pages):
+            begin = max(span.first_slot - index * page_size, 0)
+            end = min(span.first_slot + span.length - index * page_size, page_size)
+            ends.setdefault(page, []).append((begin, end))
+    return any(
+        begin < end for runs in ends.values() for (_, end), (begin, _) in pairwise(sorted(runs))
+    )
+
+
 def materialize(pool: Pool, spans: tuple[Span, ...]) -> tuple[Span, ...]:
     """Copy spans into pages of their own, keys turned to where they now stand."""
+    if not spans:
+        return ()
     copies, slots = _fresh(pool, _positions(spans), [i for span in spans for i in span.ids])
     for group in pool.groups:
         device = group.k_cache.device
@@ -96,11 +113,9 @@ def _positions(spans: tuple[Span, ...]) -> list[int]:
     return found
 
 
-def _fresh(
-    pool: Pool, positions: list[int], ids: list[int]
-) -> tuple[tuple[Span, ...], Tensor]:
+def _fresh(pool: Pool, positions: list[int], ids: list[int]) -> tuple[tuple[Span, ...], Tensor]:
     """Claim pages for tokens at given positions; return their spans and their slots."""
-    ((pages, first_slot, leases),) = pool.claim([None], [len(positions)])
+    ((pages, first_slot, leases),) = pool.claim([(-1, 0)], [len(positions)])
     whole = Span(
         pages=pages, first_slot=first_slot, length=len(positions), position=0, ids=tuple(ids),
         leases=leases,
@@ -112,10 +127,6 @@ def _fresh(
     for begin, end in zip([0, *breaks], [*breaks, len(positions)], strict=True):
         part, where = whole.cut(begin, end, pool.page_size), positions[begin:end]
         gapped = where[-1] - where[0] != len(where) - 1
-        spans.append(
-            Span(
-                pages=part.pages, first_slot=part.first_slot, length=part.length, ids=part.ids,
-                position=where[0], leases=leases, positions=tuple(where) if gapped else None,
-            )
-        )  # fmt: skip
+        part = replace(part, position=where[0], positions=tuple(where) if gapped else None)
+        spans.append(pool.share(part) if breaks else part)
     return tuple(spans), span_slots(whole, pool.page_size)

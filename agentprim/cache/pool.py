@@ -1,6 +1,7 @@
 """The pool: pages for all layers of one model, and who holds them."""
 
-from collections import deque
+from collections import Counter, deque
+from dataclasses import replace
 
 from agentprim.cache.group import LayerGroup, build_groups
 from agentprim.cache.layout import Layout
@@ -41,57 +42,50 @@ class Pool:
         return self._pages.num_free
 
     def claim(
-        self, tails: list[Span | None], counts: list[int]
+        self, ends: list[tuple[int, int]], counts: list[int]
     ) -> list[tuple[tuple[int, ...], int, tuple[Lease, ...]]]:
         """Claim slots for several sequences at once: all of them, or none.
 
         Args:
-            tails: The span that each sequence ends with, or None. Where nobody has written
-                behind it yet, its last page is filled up first.
+            ends: The last page of each sequence and how many of its slots it uses; page -1 where
+                there is none. Where nobody has written behind it yet, that page is filled up first.
             counts: Slots that each sequence needs.
 
         Returns:
-            For each sequence the pages, the first slot's offset and the leases of its new slots.
+            For each sequence the pages and the first slot's offset, and the leases of the new
+            pages; a page that is filled up belongs to who held it before.
 
         Raises:
             PoolExhausted: The pool is too small; nothing has changed.
         """
         self._take_back()
-        ends = [self._end(tail) for tail in tails]
         claims = []
-        for tail, end, (taken, pages) in zip(
-            tails, ends, self._pages.claim(ends, counts), strict=True
-        ):
+        for end, (taken, pages) in zip(ends, self._pages.claim(ends, counts), strict=True):
             leases = (Lease(pages, self._returned),) if pages else ()
             if taken:
-                claims.append(((end[0], *pages), end[1], (*tail.leases, *leases)))
+                claims.append(((end[0], *pages), end[1], leases))
             else:
                 claims.append((tuple(pages), 0, leases))
         return claims
 
     def share(self, span: Span) -> Span:
-        """Give a cut span a lease of its own, so that the rest of its source can be freed."""
-        self._pages.retain(list(span.pages))
-        leases = (Lease(list(span.pages), self._returned),)
-        return Span(
-            pages=span.pages, first_slot=span.first_slot, length=span.length, ids=span.ids,
-            position=span.position, delta=span.delta, positions=span.positions, leases=leases,
-        )  # fmt: skip
+        """Give a span a lease of its own, so that other pages of its source can be freed."""
+        self._pages.retain(span.pages)
+        return replace(span, leases=(Lease(list(span.pages), self._returned),))
 
     def is_private(self, spans: tuple[Span, ...], owner: object) -> bool:
         """Tell whether `owner` alone can see the pages of some spans."""
         leases = {lease for span in spans for lease in span.leases}
-        if any(set(lease.owners) - {owner} for lease in leases):
+        try:
+            if any(set(lease.owners) - {owner} for lease in leases):
+                return False
+        except RuntimeError:  # another thread is taking a share this very moment
             return False
         self._take_back()
-        return all(self._pages.refcount(page) == 1 for span in spans for page in span.pages)
-
-    def _end(self, tail: Span | None) -> tuple[int, int]:
-        """Return the last page of a span and the slot behind it; page -1 where it is full."""
-        if tail is None:
-            return -1, 0
-        fill = (tail.first_slot + tail.length) % self.page_size
-        return (tail.pages[-1], fill) if fill else (-1, 0)
+        held = Counter(page for lease in leases for page in lease.pages)
+        return all(
+            self._pages.refcount(page) == held[page] for span in spans for page in span.pages
+        )
 
     def _take_back(self) -> None:
         while self._returned:

@@ -1,6 +1,7 @@
 """A row: one sequence of a batch while it grows, token by token, at the end of its spans."""
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from agentprim.cache.kv import KV
 from agentprim.cache.lease import Lease
@@ -10,21 +11,20 @@ from agentprim.cache.span import Span, merge
 
 @dataclass(slots=True)
 class _Open:
-    """The span at the end of a row, still growing; lists where a `Span` has tuples."""
+    """A span that may still grow: lists where a `Span` has tuples, and the row has its leases."""
 
     pages: list[int]
     first_slot: int
     length: int
     position: int
     delta: int
-    ids: list[int] = field(default_factory=list)
-    leases: list[Lease] = field(default_factory=list)
+    ids: list[int]
 
     def span(self, *, ids: bool = False) -> Span:
         return Span(
             pages=tuple(self.pages), first_slot=self.first_slot, length=self.length,
             position=self.position, delta=self.delta, ids=tuple(self.ids) if ids else (),
-            leases=tuple(self.leases),
+            leases=(),
         )  # fmt: skip
 
 
@@ -41,45 +41,57 @@ class Row:
         self.pool = pool
         self._base = kv.spans if kv is not None else ()
         self._new: list[_Open] = []
+        self._leases: list[Lease] = []  # of the new pages
         self.length = len(kv) if kv is not None else 0
         self.next_position = kv.next_position if kv is not None else 0
         for span in self._base:
-            self._own(span.leases)
+            for lease in span.leases:
+                lease.owners.add(self)
 
     @property
-    def tail(self) -> Span | None:
-        """The last span, behind which new tokens go; without its ids."""
-        if self._new:
-            return self._new[-1].span()
-        return self._base[-1] if self._base else None
+    def end(self) -> tuple[int, int]:
+        """The last page and how many of its slots are used; page -1 where it is full or none."""
+        pieces = self._new or self._base
+        if not pieces:
+            return -1, 0
+        fill = (pieces[-1].first_slot + pieces[-1].length) % self.pool.page_size
+        return (pieces[-1].pages[-1], fill) if fill else (-1, 0)
 
     @property
     def ids(self) -> list[int]:
         """Token ids, -1 where there is none."""
         return [i for span in (*self._base, *self._new) for i in span.ids]
 
-    def spans(self, *, ids: bool = False) -> list[Span]:
-        """List all spans, the growing one included; its ids are copied on demand only."""
-        return [*self._base, *(piece.span(ids=ids) for piece in self._new)]
+    @property
+    def moved(self) -> bool:
+        """Whether any key stands elsewhere than where it was computed."""
+        return any(span.delta for span in (*self._base, *self._new))
+
+    def spans(self) -> list[Span]:
+        """List all spans for reading; those of new tokens have neither ids nor leases."""
+        return [*self._base, *(piece.span() for piece in self._new)]
 
     def kv(self) -> KV:
-        """Return what the row holds now as a KV."""
-        return KV(self.pool, merge(self.spans(ids=True), self.pool.page_size))
+        """Return what the row holds now as a KV, with one lease for each span."""
+        new = [self.pool.share(piece.span(ids=True)) for piece in self._new]
+        spans = merge([*self._base, *new], self.pool.page_size)
+        return KV(
+            self.pool, [self.pool.share(span) if len(span.leases) > 1 else span for span in spans]
+        )
 
     def mark(self) -> tuple:
         """Remember the present state for `undo`."""
-        last = self._new[-1] if self._new else None
-        ends = (last.length, len(last.pages), len(last.leases)) if last else None
-        return len(self._new), ends, self.length, self.next_position
+        ends = (self._new[-1].length, len(self._new[-1].pages)) if self._new else None
+        return len(self._new), ends, len(self._leases), self.length, self.next_position
 
     def undo(self, mark: tuple) -> None:
-        """Forget all tokens that came after `mark`."""
-        count, ends, self.length, self.next_position = mark
-        del self._new[count:]
+        """Forget all tokens that came after `mark`; their pages are freed."""
+        count, ends, leases, self.length, self.next_position = mark
+        del self._new[count:], self._leases[leases:]
         if ends:
             last = self._new[-1]
             last.length = ends[0]
-            del last.ids[ends[0] :], last.pages[ends[1] :], last.leases[ends[2] :]
+            del last.ids[ends[0] :], last.pages[ends[1] :]
 
     def append(
         self,
@@ -94,47 +106,37 @@ class Row:
         """Add claimed slots as new tokens and return the slot of each.
 
         Args:
-            pages: Claimed pages, the shared tail page included where it was filled up.
+            pages: Claimed pages, the tail page included where it is filled up.
             first_slot: Offset of the first token in the first page.
-            leases: What keeps the pages alive.
+            leases: What keeps the new pages alive.
             positions: Where the model computes each key.
             delta: What is missing to its current position.
             ids: Token ids, -1 where there is none.
         """
         size = self.pool.page_size
-        slots = [
-            pages[at // size] * size + at % size
-            for at in range(first_slot, first_slot + len(positions))
-        ]
-        self._own(leases)
-        for index, (position, token) in enumerate(zip(positions, ids, strict=True)):
-            at = first_slot + index
-            page, offset = pages[at // size], at % size
-            last = self._new[-1] if self._new else None
-            if last is None or not self._continues(last, page, offset, position, delta):
-                self._new.append(_Open([page], offset, 0, position, delta))
-                last = self._new[-1]
-            elif offset == 0:
-                last.pages.append(page)
-            last.length += 1
-            last.ids.append(token)
-        for piece in self._new:
-            piece.leases.extend(
-                lease
-                for lease in leases
-                if lease not in piece.leases and not set(lease.pages).isdisjoint(piece.pages)
-            )
+        self._leases += leases
+        for begin, end in _runs(positions):
+            first, last = first_slot + begin, first_slot + end - 1
+            touched = pages[first // size : last // size + 1]
+            self._extend(touched, first % size, positions[begin], delta, ids[begin:end])
         self.length += len(positions)
         if positions:
             self.next_position = max(self.next_position, max(positions) + delta + 1)
-        return slots
+        return [
+            pages[at // size] * size + at % size
+            for at in range(first_slot, first_slot + len(positions))
+        ]
 
-    def release(self) -> None:
-        """Let go of all pages."""
-        for span in (*self._base, *self._new):
-            for lease in span.leases:
-                lease.owners.discard(self)
-        self._base, self._new = (), []
+    def _extend(
+        self, pages: tuple[int, ...], offset: int, position: int, delta: int, ids: list[int]
+    ) -> None:
+        last = self._new[-1] if self._new else None
+        if last is not None and self._continues(last, pages[0], offset, position, delta):
+            last.pages += pages[offset > 0 :]  # unless it begins a page, it goes on in the last one
+            last.length += len(ids)
+            last.ids += ids
+        else:
+            self._new.append(_Open(list(pages), offset, len(ids), position, delta, list(ids)))
 
     def _continues(self, last: _Open, page: int, offset: int, position: int, delta: int) -> bool:
         if last.delta != delta or last.position + last.length != position:
@@ -142,6 +144,11 @@ class Row:
         end = (last.first_slot + last.length) % self.pool.page_size
         return offset == end and (offset == 0 or last.pages[-1] == page)
 
-    def _own(self, leases: tuple[Lease, ...]) -> None:
-        for lease in leases:
-            lease.owners.add(self)
+
+def _runs(positions: list[int]) -> Iterator[tuple[int, int]]:
+    """Yield begin and end of each run of consecutive positions."""
+    begin = 0
+    for index in range(1, len(positions) + 1):
+        if index == len(positions) or positions[index] != positions[index - 1] + 1:
+            yield begin, index
+            begin = index

@@ -23,7 +23,8 @@ class Step:
         slots: Slot of each new token, int64 `[batch, num_new]` on the CPU; -1 for padding.
         positions: Current position of each new token, int32 `[batch, num_new]`; -1 for padding.
         columns: Columns of a dense view of the rows, new tokens included.
-        padded: Whether a mask told the model which columns are empty.
+        spans: Whether attention reads spans; else it gets dense tensors.
+        marks: What the rows were before, for `undo`.
         seen: Layers that have stored their keys.
     """
 
@@ -33,7 +34,8 @@ class Step:
     slots: Tensor
     positions: Tensor
     columns: int
-    padded: bool
+    spans: bool
+    marks: list[tuple]
     seen: set[int] = field(default_factory=set)
     _on_device: dict = field(default_factory=dict)
 
@@ -58,16 +60,7 @@ class Step:
         return out
 
     def dense(self, layer: int) -> tuple[Tensor, Tensor]:
-        """Gather a layer as `[batch, num_kv_heads, columns, dim]`, tokens at the right end.
-
-        Raises:
-            ValueError: Rows differ in length and no mask said so.
-        """
-        if not self.padded and any(row.length != self.columns for row in self.rows):
-            lengths = [row.length for row in self.rows]
-            raise ValueError(
-                f"attention_mask must be given for rows of different length, got None for {lengths}"
-            )
+        """Gather a layer as `[batch, num_kv_heads, columns, dim]`, tokens at the right end."""
         group, row = self.pool.place[layer]
         key = ("dense", id(group))
         if key not in self._on_device:
@@ -75,8 +68,14 @@ class Step:
         lead = (len(self.rows), group.k_cache.shape[2], self.columns)
         out_k = group.k_cache.new_zeros(*lead, group.k_cache.shape[4])[None]
         out_v = group.v_cache.new_zeros(*lead, group.v_cache.shape[4])[None]
-        gather_(out_k, out_v, group, slice(row, row + 1), self._table(out_k.device), self._on_device[key])
+        table = self._table(out_k.device)
+        gather_(out_k, out_v, group, slice(row, row + 1), table, self._on_device[key])
         return out_k[0], out_v[0]
+
+    def undo(self) -> None:
+        """Take the new tokens back from every row."""
+        for row, mark in zip(self.rows, self.marks, strict=True):
+            row.undo(mark)
 
     def _dense_slots(self) -> Tensor:
         ends = [

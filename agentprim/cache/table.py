@@ -19,7 +19,6 @@ class SpanTable:
         spans: int32 `[num_spans, 5]`, columns as in `agentprim_kernels.attend`.
         span_starts: int32 `[num_sequences + 1]`.
         key_positions: int32 `[gapped tokens]`, or None.
-        slot_lists: Slots of each span on demand, see `slots`.
     """
 
     def __init__(
@@ -43,7 +42,7 @@ class SpanTable:
             for span, start, gap in zip(flat, starts, gap_starts, strict=False)
         ]
         self.page_table = _int32(list(chain.from_iterable(span.pages for span in flat)), device)
-        self.spans = _int32(table, device).reshape(-1, 5)
+        self.spans = _int32(table, device).reshape(len(table), 5)
         self.span_starts = _int32(list(accumulate(map(len, rows), initial=0)), device)
         self.key_positions = None
         if any(gapped):
