@@ -1,7 +1,9 @@
 """Agents that share one model hand each other their KV caches instead of text."""
 
+from agentprim.agent import Agent
 from agentprim.cache.join import join
 from agentprim.cache.kv import KV
+from agentprim.engine import Cost, Engine, Event, Output, Usage
 from agentprim.errors import (
     AgentPrimError,
     BudgetExceeded,
@@ -10,14 +12,26 @@ from agentprim.errors import (
     UnsupportedModel,
     VerificationFailed,
 )
+from agentprim.primitives import Planning, Review, Voting
+
+__version__ = "0.1.0"
 
 __all__ = [
     "KV",
+    "Agent",
     "AgentPrimError",
     "BudgetExceeded",
+    "Cost",
+    "Engine",
+    "Event",
+    "Output",
     "PlanError",
+    "Planning",
     "PoolExhausted",
+    "Review",
     "UnsupportedModel",
+    "Usage",
     "VerificationFailed",
+    "Voting",
     "join",
 ]

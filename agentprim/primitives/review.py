@@ -1,0 +1,112 @@
+"""Review: a solver and a critic take turns; the solver answers."""
+
+import torch
+
+from agentprim.agent import Agent
+from agentprim.engine import Engine, Event, Output
+from agentprim.primitives import prompts
+from agentprim.primitives.primitive import Item, Primitive, Speak
+
+STOPS = ("state", "words", "never")
+
+
+class Review(Primitive):
+    """Solve, criticise, and solve again, for some rounds or until the state stops moving.
+
+    A round is the solver's turn and the critic's. After the last round, or when the stop rule
+    fires, the solver answers with the last feedback. The rule compares the solver's state in this
+    round with the one before, when another round would begin:
+
+    * `"state"`: stop if the cosine of the two last hidden states is at least `threshold`;
+    * `"words"`: stop if the KL divergence (nats) of the two next-token distributions, old to new,
+      is at most `threshold`;
+    * `"never"`: take all rounds.
+
+    *Agent Primitives* (arXiv 2602.03695), section 3; it leaves the rule open, so this one is ours.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        rounds: int = 2,
+        *,
+        stop: str = "state",
+        threshold: float | None = None,
+        solver=None,
+        critic=None,
+        name: str = "review",
+        **options,
+    ) -> None:
+        """Make both roles.
+
+        Args:
+            engine: The model of all roles.
+            rounds: Most rounds.
+            stop: `"state"`, `"words"` or `"never"`.
+            threshold: Of the rule; default 0.99 for `"state"`, 0.01 for `"words"`.
+            solver, critic: Agents or primitives that take the roles instead.
+            name: Name of the whole.
+            options: Fields of `Options`.
+
+        Raises:
+            ValueError: A number or a name is out of range.
+        """
+        super().__init__(engine, name=name, **options)
+        if rounds < 1:
+            raise ValueError(f"rounds must be at least 1, got {rounds}")
+        if stop not in STOPS:
+            raise ValueError(f"stop must be one of {STOPS}, got {stop!r}")
+        self.rounds, self.stop = rounds, stop
+        self.threshold = {"state": 0.99, "words": 0.01}.get(stop, 0.0)
+        if threshold is not None:
+            self.threshold = threshold
+        self.solver = solver or Agent(engine, prompts.SOLVER, name="solver")
+        self.critic = critic or Agent(engine, prompts.CRITIC, name="critic")
+
+    def run(self, items: list[Item], speak: Speak) -> list[Output]:
+        """Take rounds until each item is done, then let the solver answer all."""
+        last = {id(item): list(item.context) for item in items}
+        states: dict[int, torch.Tensor] = {}
+        active = list(items)
+        for number in range(self.rounds):
+            turn = prompts.REVISE if number else "{task}"
+            solved = self._turn(self.solver, active, turn, [last[id(item)] for item in active])
+            going = []
+            for item, out in zip(active, solved, strict=True):
+                state = self.engine.last_hidden(out.kv)
+                if number == 0 or not self._settled(item, number, states[id(item)], state):
+                    going.append((item, out))
+                else:
+                    last[id(item)] = [out]
+                states[id(item)] = state
+            if not going:
+                break
+            active = [item for item, _ in going]
+            judged = self._turn(self.critic, active, prompts.CRITICISE, [[out] for _, out in going])
+            for (item, out), verdict in zip(going, judged, strict=True):
+                # a critic's cache holds the solution that it read, a critic's text does not
+                last[id(item)] = [verdict] if self.options.comm == "kv" else [out, verdict]
+        turns = [prompts.REVISE.format(task=item.task) for item in items]
+        return self.finish(self.solver, items, turns, [last[id(item)] for item in items], speak)
+
+    def change(self, before: torch.Tensor, after: torch.Tensor) -> float:
+        """Measure how two states `[hidden_size]` differ: a cosine, or a divergence in nats."""
+        if self.stop == "words":
+            head = self.engine.model.get_output_embeddings()
+            old, new = (torch.log_softmax(head(h).float(), -1) for h in (before, after))
+            return float((old.exp() * (old - new)).sum())
+        return float(torch.cosine_similarity(before.float(), after.float(), dim=0))
+
+    def _settled(self, item: Item, number: int, before, after) -> bool:
+        if self.stop == "never":
+            return False
+        with torch.no_grad():
+            value = self.change(before, after)
+        done = value <= self.threshold if self.stop == "words" else value >= self.threshold
+        detail = {"rule": self.stop, "round": number + 1, "value": value, "stopped": done}
+        item.events.append(Event(kind="stop", role=self.name, detail=detail))
+        return done
+
+    def _turn(self, agent, items: list[Item], turn: str, senders: list[list]) -> list[Output]:
+        turns = [turn.format(task=item.task) for item in items]
+        return self.hand_over(agent, items, turns, senders)
