@@ -7,6 +7,7 @@ compiled module are used where they are there.
 from agentprim_kernels.angles import rotation
 from agentprim_kernels.attend import attend
 from agentprim_kernels.build_info import build_info
+from agentprim_kernels.copy_pages import copy_pages_
 from agentprim_kernels.materialize import materialize_
 from agentprim_kernels.pool import PagePool, PoolExhausted
 from agentprim_kernels.rotate import rotate_
@@ -18,6 +19,7 @@ __all__ = [
     "PoolExhausted",
     "attend",
     "build_info",
+    "copy_pages_",
     "materialize_",
     "rotate_",
     "rotation",

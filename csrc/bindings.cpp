@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "attend.h"
+#include "copy_pages.h"
 #include "materialize.h"
 #include "pool.h"
 #include "rotate.h"
@@ -31,12 +32,13 @@ T* pointer(uintptr_t address) {
   return reinterpret_cast<T*>(address);
 }
 
-ap::View view(const Memory<5>& memory, int dtype) {
+ap::View view_of(const Memory<5>& memory, int64_t item) {
   const auto& [address, n, stride] = memory;
-  const int64_t item = dtype == 0 ? 4 : 2;
   return {pointer<char>(address), n[0], n[1], n[2], n[3], n[4], stride[0] * item,
           stride[1] * item, stride[2] * item, stride[3] * item, item};
 }
+
+ap::View view(const Memory<5>& memory, int dtype) { return view_of(memory, dtype == 0 ? 4 : 2); }
 
 ap::View view(const Memory<4>& memory, int dtype) {
   const auto& [address, n, stride] = memory;
@@ -97,6 +99,18 @@ void attend(uintptr_t out, uintptr_t lse, const Memory<4>& query, const Memory<4
                         pointer<float>(sinks), interleaved, pointer<char>(out),
                         pointer<float>(lse)};
   ap::attend(call, threads, ap::lanes(isa.c_str()));
+}
+
+void copy_pages(const Memory<5>& out, const Memory<5>& in, int64_t item, uintptr_t pairs,
+                int64_t num_pairs, int64_t threads) {
+  ap::copy_pages({view_of(out, item), view_of(in, item), pointer<int64_t>(pairs), num_pairs},
+                 threads);
+}
+
+void copy_pages_cuda(const Memory<5>& out, const Memory<5>& in, int64_t item, uintptr_t pairs,
+                     int64_t num_pairs, int device, uintptr_t stream) {
+  ap::copy_pages_cuda({view_of(out, item), view_of(in, item), pointer<int64_t>(pairs), num_pairs},
+                      device, pointer<void>(stream));
 }
 
 // the conversions by themselves, so that every bit pattern can be tested
@@ -160,5 +174,7 @@ PYBIND11_MODULE(_C, m) {
   bind_op(m, "materialize_", materialize);
   bind_op(m, "attend", attend);
   bind_op(m, "cast_", cast);
+  m.def("copy_pages_", copy_pages, NoGil());
+  m.def("copy_pages_cuda_", copy_pages_cuda, NoGil());
   bind_pool(m);
 }
