@@ -48,7 +48,9 @@ def path(request, pair):
         if request.param:
             return model, twin
         model = build(family)
-        model._can_set_attn_implementation = lambda: False  # as in families with their own attention
+        model._can_set_attn_implementation = lambda: (
+            False
+        )  # as in families with their own attention
         assert not attach(model).layout.spans
         return model, twin
 
