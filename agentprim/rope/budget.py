@@ -1,4 +1,4 @@
-"""Bound the error that rounding explains, measured on the model itself."""
+"""Bound the error that rounding explains."""
 
 from dataclasses import dataclass
 
@@ -19,13 +19,11 @@ class Budget:
 
     Attributes:
         rounding: 1e-4, or 4 units of a low-precision dtype.
-        noise: Allowed to each state of a trace for a low-precision dtype alone, 0 for fp32.
         shaken: What angles off by the rounding of `SHAKE` positions do to each state.
         num_ids: Length of the probe.
     """
 
     rounding: float
-    noise: tuple[float, ...]
     shaken: tuple[float, ...]
     num_ids: int
 
@@ -38,25 +36,22 @@ class Budget:
         return max(self.rounding, 2 * (delta + self.num_ids) * fastest * _EPS)
 
     def state(self, index: int, delta: int) -> float:
-        """Return the relative error allowed to a state, twice what its own angles explain."""
-        angles = 2 * (delta + self.num_ids) * self.shaken[index] / SHAKE
-        return max(self.rounding, angles) + self.noise[index]
+        """Return the relative error allowed to a state: twice what keys and angles explain."""
+        angles = (delta + self.num_ids) * self.shaken[index] / SHAKE
+        return 2 * max(self.rounding, angles)
 
 
 def measure(base: Trace, shaken: Trace) -> Budget:
-    """Measure a model's own noise.
+    """Measure how a model amplifies the rounding of its own angles.
 
     Args:
         base: The ids at `0..`.
         shaken: At `0..` too, with tables off by `shake`, base replayed. Nothing has moved, so no
-            fault of the model is taken for noise. To a low-precision dtype the shake is about one
-            unit of cos and sin, which makes all of its roundings fall anew.
+            fault of the model is taken for noise.
     """
-    info = torch.finfo(base.keys[0].dtype)
-    swing = [min(_CAP, state_error(*x)) for x in zip(shaken.states, base.states, strict=True)]
+    pairs = zip(shaken.states, base.states, strict=True)
     return Budget(
-        rounding=max(1e-4, 4 * info.eps),
-        noise=tuple(3 * value if info.bits < 32 else 0.0 for value in swing),
-        shaken=tuple(swing),
+        rounding=max(1e-4, 4 * torch.finfo(base.keys[0].dtype).eps),
+        shaken=tuple(min(_CAP, state_error(*pair)) for pair in pairs),
         num_ids=base.keys[0].shape[2],
     )

@@ -37,7 +37,7 @@ def shake(model: nn.Module, distance: int) -> None:
     for module in rotary_modules(model):
         for name, table in module._buffers.items():
             if name.endswith("inv_freq"):
-                size = max(distance * 2.0**-24 / 4, torch.finfo(table.dtype).eps)
+                size = max(distance * 2.0**-24 / 4, torch.finfo(table.dtype).eps)  # must register
                 signs = 1 - 2 * (torch.arange(table.shape[-1], device=table.device) % 2)
                 table.mul_(1 + size * signs)
 

@@ -60,5 +60,5 @@ def _named(config: object) -> Iterator[tuple[str, int]]:
     for key, value in settings(config):
         number = isinstance(value, int | float) and not isinstance(value, bool)
         if number and value > 1 and any(word in key for word in _WORDS):
-            if not key.endswith("layers"):
+            if not key.endswith(("layers", "pattern")):
                 yield key, int(value)

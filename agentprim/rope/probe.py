@@ -57,7 +57,7 @@ def _prove(model: nn.Module, ids: Tensor, num_ids: int) -> RopeProof:
             return prefill(model, ids, delta, replay=base)
 
     refuse_absolute(name, base, moved(lengths.NEAR))
-    budget = measure(base, _shaken(model, ids, base) or moved(lengths.NEAR))
+    budget = measure(base, _shaken(model, ids, base))
     reach = lengths.reach(model, config, num_ids)
     kinds = discover.layer_types(config, len(base.keys))
     for anchor in (min(lengths.MIDDLE, reach), lengths.NEAR):
@@ -91,11 +91,11 @@ def _prove(model: nn.Module, ids: Tensor, num_ids: int) -> RopeProof:
     )
 
 
-def _shaken(model: nn.Module, ids: Tensor, base: Trace) -> Trace | None:
-    """Prefill in place with tables that are a little off; None where a model keeps no tables."""
+def _shaken(model: nn.Module, ids: Tensor, base: Trace) -> Trace:
+    """Prefill in place with tables, where a model keeps them, that are a little off."""
     with undisturbed(model):
         shake(model, SHAKE)
-        return prefill(model, ids, 0, replay=base) if discover.rotary_modules(model) else None
+        return prefill(model, ids, 0, replay=base)
 
 
 def _walk(

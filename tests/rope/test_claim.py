@@ -38,6 +38,11 @@ def test_attention_scaled_by_position_ends_the_claim_at_its_floor():
     assert proof.max_position == 127
 
 
+def test_scaling_that_counts_columns_ends_the_claim_before_its_floor():
+    proof = prove(build("llama4"))  # queries of one layer grow from column 127 on
+    assert proof.max_position == 126
+
+
 def test_plain_rope_is_proved_past_its_maximum():
     proof = prove(build("llama", max_position_embeddings=131072))
     assert proof.max_delta == 131072

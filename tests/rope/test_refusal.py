@@ -62,6 +62,15 @@ def test_attention_that_sees_absolute_positions_is_refused(layer, dtype):
         prove(model)
 
 
+def test_values_that_turn_with_their_position_are_refused():
+    model = build("llama")
+    attention = model.get_decoder().layers[1].self_attn
+    attention.register_forward_pre_hook(_remember_phase, with_kwargs=True)
+    attention.v_proj.register_forward_hook(lambda *call: call[-1] * (2 + attention.phase))
+    with pytest.raises(UnsupportedModel, match="values of layer 1 are off"):
+        prove(model)
+
+
 def _remember_phase(module, _, kwargs):
     module.phase = kwargs["position_embeddings"][0][..., :1]  # cos of the fastest pair
 
