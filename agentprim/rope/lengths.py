@@ -9,6 +9,7 @@ from agentprim.rope.discover import rotary_modules, settings
 NEAR, MIDDLE = 1, 50
 _FAR = 1000  # where nothing in the configuration says how far to look
 _FARTHEST = 2**20  # beyond it fp32 angles are too coarse to prove anything
+_GROWING = ("scaling_beta", "temperature_tuning", "logn")  # settings that scale queries
 _WORDS = ("max_position", "n_positions", "max_seq", "window", "chunk", "floor")
 
 
@@ -32,13 +33,16 @@ def chunk_size(config: object) -> int | None:
 def reach(model: nn.Module, config: object, num_ids: int) -> int:
     """Return the largest distance that may be tried.
 
-    A scaling floor may count columns of the cache, which no probe of positions can shift: stay
-    below it. A model without a table of frequencies looks positions up: stay inside.
+    Where queries grow with their position, stay below the first floor: it may count columns of the
+    cache, which no probe of positions can shift, and 16 bits hardly show it. A model without a
+    table of frequencies looks positions up: stay inside.
     """
-    limits = [floor - num_ids - 1 for key, floor in _named(config) if "floor" in key]
+    words = ("floor",)
+    if any(value and any(word in key for word in _GROWING) for key, value in settings(config)):
+        words = ("floor", "original_max_position")
+    limits = [size - num_ids - 1 for key, size in _named(config) if any(w in key for w in words)]
     if not rotary_modules(model):
-        limits += [size - num_ids for key, size in _named(config) if "positions" in key]
-        limits += [size - num_ids for key, size in _named(config) if "max_position" in key]
+        limits += [size - num_ids for key, size in _named(config) if "position" in key]
     return max(NEAR, min([_FARTHEST, *limits]))
 
 

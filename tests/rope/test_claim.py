@@ -33,14 +33,24 @@ def test_switch_before_fifty_still_leaves_this_side():
     assert proof.max_delta == 32
 
 
-def test_attention_scaled_by_position_ends_the_claim_at_its_floor():
-    proof = prove(build("ministral3"))  # queries grow from position 128 on
-    assert proof.max_position == 127
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("family", ["ministral3", "llama4"])
+def test_queries_that_grow_with_their_position_end_the_claim_before_the_floor(family, dtype):
+    assert prove(build(family, dtype=dtype)).max_position == 126
 
 
-def test_scaling_that_counts_columns_ends_the_claim_before_its_floor():
-    proof = prove(build("llama4"))  # queries of one layer grow from column 127 on
-    assert proof.max_position == 126
+def test_attention_that_changes_at_a_length_ends_the_claim_there():
+    model = build("llama_yarn")
+    attention = model.get_decoder().layers[1].self_attn
+    attention.register_forward_hook(_double_from_128_on)
+    model.get_decoder().rotary_emb.register_forward_pre_hook(
+        lambda _, args, kwargs: setattr(attention, "at", kwargs["position_ids"]), with_kwargs=True
+    )
+    assert prove(model).max_position == 127
+
+
+def _double_from_128_on(module, _, output):
+    return output[0] * (1 + (module.at >= 128))[..., None], output[1]
 
 
 def test_plain_rope_is_proved_past_its_maximum():
