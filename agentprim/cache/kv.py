@@ -69,6 +69,14 @@ class KV:
         """Return the same tokens under a life of their own; no key is copied."""
         return KV(self.pool, self.spans, self.hidden)
 
+    def __copy__(self) -> "KV":
+        """Fork: tokens never change, so a copy may share them."""
+        return self.fork()
+
+    def __deepcopy__(self, memo: dict) -> "KV":
+        """Fork as well; `materialize` is the copy that costs memory."""
+        return self.fork()
+
     def select(self, keep: Iterable[int] | Tensor) -> "KV":
         """Keep some tokens at the positions they have; the gaps stay.
 
