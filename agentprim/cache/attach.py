@@ -121,12 +121,18 @@ def _dense_run(model: nn.Module, ids: Tensor) -> tuple[Tensor, tuple[LayerShape,
     """Run ids in two steps on a plain cache; return the last logits and the shapes of its layers.
 
     Raises:
-        UnsupportedModel: A layer of the cache is not `[batch, heads, tokens, dim]`.
+        UnsupportedModel: The model takes no such cache, or a layer of it is not
+            `[batch, heads, tokens, dim]`.
     """
     from transformers import DynamicCache
 
     cache = DynamicCache()
-    logits = _two_steps(model, ids, cache)
+    try:
+        logits = _two_steps(model, ids, cache)
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise UnsupportedModel.because(
+            type(model).__name__, "a cache of its own kind", f"a DynamicCache fails it ({error})"
+        ) from error
     shapes = []
     for layer in cache.layers:
         keys, values = getattr(layer, "keys", None), getattr(layer, "values", None)
