@@ -32,7 +32,7 @@ class Budget:
 
         Those are off by up to `position * inv_freq * 2^-24` radians.
         """
-        fastest = float(inv_freq.max()) if len(inv_freq) else 0.0
+        fastest = float(inv_freq.abs().max()) if len(inv_freq) else 0.0
         return max(self.rounding, 2 * (delta + self.num_ids) * fastest * _EPS)
 
     def state(self, index: int, delta: int) -> float:

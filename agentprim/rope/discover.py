@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 
 import torch
 from torch import Tensor, nn
@@ -23,7 +24,7 @@ class Hypothesis:
 
 
 def hypotheses(model: nn.Module) -> list[Hypothesis]:
-    """List every distinct table of the model under both pairings, and no rotation.
+    """List every distinct table under both pairings and both directions, and no rotation.
 
     Tables are read from the rotary modules as they stand, so call this right after a forward pass
     over the positions that the tables are meant for.
@@ -39,8 +40,8 @@ def hypotheses(model: nn.Module) -> list[Hypothesis]:
             tables.append((table, {owner}))
     guesses = [Hypothesis(rope=LayerRope.none(), owners=frozenset())]
     for table, owners in tables:
-        for interleaved in (False, True):
-            rope = LayerRope(inv_freq=table, interleaved=interleaved)
+        for interleaved, inv_freq in product((False, True), (table, -table)):
+            rope = LayerRope(inv_freq=inv_freq, interleaved=interleaved)
             guesses.append(Hypothesis(rope=rope, owners=frozenset(owners)))
     return guesses
 

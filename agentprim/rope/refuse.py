@@ -11,7 +11,7 @@ from agentprim.rope.forward import Trace
 from agentprim.rope.judge import Verdict
 from agentprim.rope.spec import LayerRope
 
-_MOVABLE = {"full_attention", "sliding_attention", "chunked_attention"}
+_MOVABLE = {"attention", "full_attention", "sliding_attention", "chunked_attention"}
 
 
 def refuse_by_config(model: nn.Module) -> None:
@@ -31,7 +31,8 @@ def refuse_by_config(model: nn.Module) -> None:
         raise UnsupportedModel.because(
             name, "latent attention", "its cache holds latents beside a slice of rotated keys"
         )
-    others = sorted(set(getattr(config, "layer_types", None) or ()) - _MOVABLE)
+    names = ("layer_types", "layers_block_type")
+    others = sorted({t for key in names for t in getattr(config, key, None) or ()} - _MOVABLE)
     if others:
         raise UnsupportedModel.because(
             name, f"layers of type {', '.join(others)}", "they keep a state other than keys"

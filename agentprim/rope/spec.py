@@ -16,8 +16,9 @@ class LayerRope:
 
     Attributes:
         inv_freq: Radians per position as the model's own module holds them, fp32
-            `[rotary_dim / 2]` on the CPU; empty for a layer without RoPE. The module's
-            `attention_scaling` is not in it: that is already inside every cached key.
+            `[rotary_dim / 2]` on the CPU; negative where the model turns the other way, empty for
+            a layer without RoPE. The module's `attention_scaling` is not in it: that is already
+            inside every cached key.
         interleaved: Pairs are `(2i, 2i + 1)` instead of `(i, i + rotary_dim / 2)`.
     """
 

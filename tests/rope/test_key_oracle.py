@@ -32,6 +32,7 @@ FORMS = {
     "cohere2": ((16, 0, 16), ADJACENT),
     "smollm3": ((16, 0, 16), HALF),
     "gpt_oss": ((16, 16, 16), HALF),
+    "nanochat": ((16, 16, 16), HALF),
     "llama4": ((16, 16, 0), ADJACENT),
     "gptj": ((8, 8, 8), ADJACENT),
     "falcon": ((16, 16, 16), HALF),
@@ -67,6 +68,12 @@ def test_proof_names_width_pairing_and_shape_of_every_layer(family):
         (k.shape[1], k.shape[3], v.shape[3]) for k, v in zip(keys, values, strict=True)
     )
     assert proof.model_class == type(model).__name__
+
+
+def test_model_that_turns_the_other_way_has_negative_frequencies():
+    model = build("nanochat")
+    table = model.get_decoder().rotary_emb.inv_freq
+    assert all(torch.equal(layer.inv_freq, -table) for layer in prove(model).layers)
 
 
 def test_each_layer_type_keeps_its_own_frequencies():

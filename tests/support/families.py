@@ -79,6 +79,8 @@ FAMILIES: dict[str, dict[str, object]] = {
         "attention_chunk_size": 64, "attn_temperature_tuning": True, "floor_scale": 128,
         "num_local_experts": 4, "num_experts_per_tok": 1, "intermediate_size_mlp": 96,
     },
+    "nanochat": {"rope_parameters": _ROPE},
+    "hunyuan": {"model_type": "hunyuan_v1_dense", "rope_parameters": _ROPE},
     "gptj": {
         "n_positions": 2048, "n_embd": 64, "n_layer": 3, "n_head": 4, "rotary_dim": 8,
     },
@@ -98,6 +100,7 @@ FAMILIES: dict[str, dict[str, object]] = {
         "n_group": 1, "topk_group": 1, "moe_intermediate_size": 32, "first_k_dense_replace": 3,
         "rope_parameters": _ROPE,
     },
+    "recurrent_gemma": {"attention_window_size": 8, "lru_width": 64},
     "mamba": {"state_size": 8},
     "qwen3_next": {
         "rope_parameters": {**_ROPE, "partial_rotary_factor": 0.5}, "num_experts": 4,
