@@ -1,16 +1,18 @@
 """Decoding: Hugging Face's own `generate` on a paged cache, and KVs that hold every token."""
 
-from collections.abc import Callable, Sequence
+import copy
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import torch
+from transformers import GenerationConfig, StoppingCriteriaList
 
 from agentprim.cache.hf import PagedCache
 from agentprim.cache.kv import KV
 from agentprim.engine.load import cache_name
 from agentprim.engine.output import Output
+from agentprim.engine.read import read
+from agentprim.engine.replies import Replies
 from agentprim.engine.sampling import Sampling
-from agentprim.engine.stream import Streamer
 
 if TYPE_CHECKING:
     from agentprim.engine.engine import Engine
@@ -26,66 +28,55 @@ def generate(
     suffix: list[int],
 ) -> list[Output]:
     """Decode rows as one batch; see `Engine.generate`."""
-    eos = eos_ids(engine)
-    cache = PagedCache(engine.model, kv=kvs)
-    inputs = cache.inputs(ids)
-    streamer = None
-    if emit is not None and engine.tokenizer is not None:
-        streamer = Streamer(engine.tokenizer, emit, set(eos))
-    options = {"tokenizer": engine.tokenizer} if sampling.stop else {}
-    with torch.random.fork_rng(enabled=sampling.seed is not None):
-        if sampling.seed is not None:
-            torch.manual_seed(sampling.seed)
-        sequences = engine.model.generate(
-            **inputs,
-            generation_config=sampling.config(pad_id=engine.pad_id, eos_ids=eos),
-            streamer=streamer,
-            **options,
-            **{cache_name(engine.model): cache},
+    if sampling.stop and engine.tokenizer is None:
+        raise ValueError(
+            f"stop must be empty for an engine without tokenizer, got {sampling.stop!r}"
         )
-    width = inputs["input_ids"].shape[1]
-    replies = [_until(line, eos) for line in sequences[:, width:].tolist()]
+    eos = eos_ids(engine)
+    processors = sampling.processors([[*kv.ids, *new] for kv, new in zip(kvs, ids, strict=True)])
+    replies = Replies(len(ids), engine.tokenizer, eos=eos, stop=sampling.stop, emit=emit)
+    cache = PagedCache(engine.model, kv=kvs)
+    # the same model without sampling habits of its own, which `generate` would mix in
+    speaker = copy.copy(engine.model)
+    speaker.generation_config = GenerationConfig()
+    speaker.generate(
+        **cache.inputs(ids),
+        generation_config=sampling.config(pad_id=engine.pad_id, eos_ids=eos),
+        logits_processor=processors,
+        stopping_criteria=StoppingCriteriaList([replies]),
+        **{cache_name(engine.model): cache},
+    )
+    replies.finish()
+    starts = [len(kv) + len(new) for kv, new in zip(kvs, ids, strict=True)]
     # the last token of a reply was chosen but not read: the cache ends before it
-    held = [len(kv) + len(new) for kv, new in zip(kvs, ids, strict=True)]
-    read = [cache.kv(row)[: held[row] + len(reply) - 1] for row, reply in enumerate(replies)]
-    rest = [[reply[-1], *_after(suffix, reply[-1])] for reply in replies]
-    whole = engine.prefill(rest, read)
+    said = [
+        cache.kv(row)[: start + len(reply) - 1]
+        for row, (start, reply) in enumerate(zip(starts, replies.ids, strict=True))
+    ]
+    rest = [[reply[-1], *_after(suffix, reply[-1])] for reply in replies.ids]
+    whole, states = read(engine, rest, said)
     return [
         Output(
-            text(engine, reply, eos), kv=kv, ids=tuple(reply), reply_start=start,
-            finish="stop" if reply[-1] in eos or _stopped(engine, reply, sampling) else "length",
+            replies.text(row),
+            kv=whole[row],
+            ids=tuple(replies.ids[row]),
+            finish="stop" if replies.ended[row] else "length",
+            reply_start=starts[row],
+            hidden=states[row][0].clone(),
         )
-        for reply, kv, start in zip(replies, whole, held, strict=True)
-    ]  # fmt: skip
+        for row in range(len(ids))
+    ]
 
 
 def eos_ids(engine: "Engine") -> list[int]:
     """List the ids that end a reply: the model's own and the tokenizer's."""
-    config = engine.model.generation_config.eos_token_id
-    found = config if isinstance(config, list) else [config]
+    config = getattr(engine.model, "generation_config", None)
+    found = getattr(config, "eos_token_id", None)
+    found = found if isinstance(found, list) else [found]
     found = [*found, getattr(engine.tokenizer, "eos_token_id", None)]
     return list(dict.fromkeys(i for i in found if i is not None))
-
-
-def text(engine: "Engine", ids: Sequence[int], eos: Sequence[int]) -> str:
-    """Turn a reply into text; ids separated by spaces where there is no tokenizer."""
-    if engine.tokenizer is None:
-        return " ".join(str(i) for i in ids if i not in eos)
-    return engine.tokenizer.decode(list(ids), skip_special_tokens=True)
-
-
-def _until(line: list[int], eos: list[int]) -> list[int]:
-    """Cut a line after its first end token: what follows is padding."""
-    end = next((i for i, token in enumerate(line) if token in eos), len(line) - 1)
-    return line[: end + 1]
 
 
 def _after(suffix: list[int], last: int) -> list[int]:
     """Drop the head of the suffix if the reply ends with it already."""
     return suffix[1:] if suffix and suffix[0] == last else suffix
-
-
-def _stopped(engine: "Engine", reply: list[int], sampling: Sampling) -> bool:
-    if not sampling.stop:
-        return False
-    return any(end in engine.tokenizer.decode(reply[-16:]) for end in sampling.stop)

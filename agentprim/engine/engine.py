@@ -1,18 +1,22 @@
 """The engine: one model, one pool, and the verbs prefill, forward, decode and latent."""
 
+import threading
 from collections.abc import Callable, Sequence
+from weakref import WeakMethod
 
 import torch
 from torch import Tensor, nn
 
 from agentprim.cache.attach import attach
 from agentprim.cache.hf import PagedCache
-from agentprim.cache.kv import KV, check_live
+from agentprim.cache.kv import KV
 from agentprim.engine import decode, load
-from agentprim.engine.batch import is_batch, read_ids, read_kvs
-from agentprim.engine.latent import Method, Realigner, perturb
+from agentprim.engine.batch import is_batch, list_kvs, read_ids, read_kvs
+from agentprim.engine.head import Head
+from agentprim.engine.latent import Method, Realigner
+from agentprim.engine.read import forward, read
 from agentprim.engine.sampling import Sampling
-from agentprim.errors import VerificationFailed
+from agentprim.engine.think import think
 
 
 class Engine:
@@ -24,6 +28,7 @@ class Engine:
     Attributes:
         model: The model, prepared by `agentprim.cache.attach`.
         tokenizer: Its tokenizer, or None.
+        vocab_size: Number of ids that the model knows.
         pool: Where all KVs of this engine live.
     """
 
@@ -50,9 +55,12 @@ class Engine:
         """
         attachment = attach(model)
         self.model, self.tokenizer = model.eval(), tokenizer
+        self.vocab_size = model.get_input_embeddings().weight.shape[0]
         self.pool = attachment.new_pool(pool_tokens, page_size)
         self.pad_id, self.device = attachment.pad_id, attachment.device
-        self._latent, self._realigner = latent, None
+        self.pool.reader = WeakMethod(self._peek)  # for `KV.peek`; weak, or no engine would go
+        self._lock = threading.Lock()
+        self._latent, self._realigner, self._head = latent, None, None
 
     @classmethod
     def from_pretrained(
@@ -74,9 +82,8 @@ class Engine:
 
     def encode(self, x, *, fresh: bool = False) -> list[int]:
         """Turn one text, or one list of ids, into ids; `fresh` allows a first BOS."""
-        return read_ids(x, self.tokenizer, fresh=fresh)
+        return read_ids(x, self.tokenizer, fresh=fresh, vocab=self.vocab_size)
 
-    @torch.no_grad()
     def prefill(self, x, kv: KV | Sequence[KV] | None = None):
         """Read tokens behind a KV.
 
@@ -92,11 +99,7 @@ class Engine:
             PoolExhausted: The pool is too small; nothing has changed.
         """
         ids, kvs, single = self._rows(x, kv)
-        cache = PagedCache(self.model, kv=kvs, absolute=True)
-        output = self._run(self.model.base_model, cache, ids, [one.next_position for one in kvs])
-        found = [cache.kv(row) for row in range(len(ids))]
-        for row, one in enumerate(found):
-            one.hidden = output[0][row, -1].clone()
+        found, _ = read(self, ids, kvs)
         return found[0] if single else found
 
     @torch.no_grad()
@@ -119,7 +122,7 @@ class Engine:
                 f"position_ids must have {len(tokens[0])} entries, got {len(position_ids)}"
             )
         cache = PagedCache(self.model, kv=kvs, absolute=True)
-        output = self._run(self.model, cache, tokens, [kvs[0].next_position], position_ids)
+        output = forward(self, self.model, cache, tokens, kvs, position_ids)
         return output.logits[0].float()
 
     def generate(
@@ -146,11 +149,12 @@ class Engine:
         """
         options = Sampling(**sampling)
         ids, kvs, single = self._rows(x, kv)
+        if stream is not None and self.tokenizer is None:
+            raise ValueError("stream must be None for an engine without tokenizer, got a function")
         emit = None if stream is None else (lambda _, text: stream(text)) if single else stream
         outputs = decode.generate(self, ids, kvs, options, emit=emit, suffix=list(suffix))
         return outputs[0] if single else outputs
 
-    @torch.no_grad()
     def latent(
         self,
         kv: KV | Sequence[KV],
@@ -158,7 +162,7 @@ class Engine:
         *,
         settle: float | None = None,
         spread: float = 0.0,
-        seed: int | None = None,
+        seed: int | Sequence[int] | None = None,
     ):
         """Think without words: feed each last hidden state back as the next input embedding.
 
@@ -169,10 +173,10 @@ class Engine:
                 this; None takes all steps.
             spread: Relative size of a random push on the first embedding, so that equal
                 starts part ways; 0 is deterministic.
-            seed: Of that push.
+            seed: Of that push, as in `Sampling`.
 
         Returns:
-            A new KV, or a list of them.
+            A new KV, or a list of them; each keeps its last hidden state.
 
         Raises:
             ValueError: A number is out of range, or a KV is empty.
@@ -180,18 +184,34 @@ class Engine:
         """
         if steps < 0:
             raise ValueError(f"steps must be at least 0, got {steps}")
-        kvs = [kv] if isinstance(kv, KV) else list(kv)
-        kvs = [check_live(one, "kv", self.pool) for one in kvs]
-        found = self._think(kvs, steps, settle, spread, seed) if steps and kvs else None
-        found = found or [one.fork() for one in kvs]
+        if settle is not None and not -1 <= settle <= 1:
+            raise ValueError(f"settle must be between -1 and 1, got {settle}")
+        if not spread >= 0:
+            raise ValueError(f"spread must be at least 0, got {spread}")
+        kvs = list_kvs(kv, self.pool)
+        if steps and kvs:
+            found = think(self, kvs, steps, settle=settle, spread=spread, seed=seed)
+        else:
+            found = [one.fork() for one in kvs]
         return found[0] if isinstance(kv, KV) else found
 
     @property
     def realigner(self) -> Realigner:
         """What latent steps use, made on first use."""
-        if self._realigner is None:
-            self._realigner = Realigner(self.model, self._latent)
-        return self._realigner
+        with self._lock:
+            if self._realigner is None:
+                self._realigner = Realigner(self.model, self._latent)
+            return self._realigner
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        """Return next-token logits, fp32 `[..., vocab]`, of last hidden states.
+
+        Raises:
+            ValueError: The model does not compute its logits from them alone.
+        """
+        with self._lock:
+            self._head = self._head or Head(self.model)
+        return self._head(hidden)
 
     def last_hidden(self, kv: KV) -> Tensor:
         """Return the last hidden state of a KV's last token, recomputing that token if needed.
@@ -206,39 +226,21 @@ class Engine:
         with self.prefill(kv.ids[-1:], kv[:-1]) as again:
             return again.hidden
 
-    def _think(self, kvs, steps, settle, spread, seed) -> list[KV]:
-        hidden = torch.stack([self.last_hidden(one) for one in kvs])
-        positions = torch.tensor([one.next_position for one in kvs], device=self.device)
-        cache = PagedCache(self.model, kv=kvs, absolute=True)
-        generator = None if seed is None else torch.Generator().manual_seed(seed)
-        kept: list[tuple[KV, Tensor] | None] = [None] * len(kvs)
-        for step in range(steps):
-            embedding = self.realigner(hidden)
-            if spread and step == 0:
-                embedding = perturb(embedding, spread, generator)
-            before = hidden
-            hidden = self.model.base_model(
-                inputs_embeds=embedding[:, None],
-                position_ids=(positions + step)[:, None],
-                use_cache=True,
-                **{load.cache_name(self.model): cache},
-            )[0][:, -1]
-            if settle is not None:
-                near = torch.cosine_similarity(before.float(), hidden.float(), dim=-1) >= settle
-                for row in near.nonzero()[:, 0].tolist():
-                    kept[row] = kept[row] or (cache.kv(row), hidden[row])
-                if all(kept):
-                    break
-        if not bool(hidden.isfinite().all()):
-            raise VerificationFailed(
-                f"latent steps must stay finite, got NaN or inf in {steps} steps"
-            )
-        found = []
-        for row in range(len(kvs)):
-            one, state = kept[row] or (cache.kv(row), hidden[row])
-            one.hidden = state.clone()
-            found.append(one)
-        return found
+    def _peek(self, kv: KV, n: int) -> str:
+        """Say the `n` most likely next tokens behind a KV, one after the other."""
+        if n < 1:
+            raise ValueError(f"n must be at least 1, got {n}")
+        first = int(self.logits(self.last_hidden(kv)).argmax())
+        if n == 1 or first in decode.eos_ids(self):
+            return self._say([first])
+        with self.generate([first], kv, max_new_tokens=n - 1).kv as said:
+            return self._say(said.ids[len(kv) :])
+
+    def _say(self, ids: Sequence[int]) -> str:
+        """Turn ids into text, special tokens included; the ids themselves without a tokenizer."""
+        if self.tokenizer is None:
+            return " ".join(map(str, ids))
+        return self.tokenizer.decode(list(ids), clean_up_tokenization_spaces=False)
 
     def _rows(self, x, kv) -> tuple[list[list[int]], list[KV], bool]:
         """Read x and kv as rows, and whether the caller passed one of them."""
@@ -246,28 +248,6 @@ class Engine:
         xs = [x] if single else list(x)
         kvs = read_kvs(kv, self.pool, len(xs))
         ids = [
-            read_ids(one, self.tokenizer, fresh=len(before) == 0, argument="x")
-            for one, before in zip(xs, kvs, strict=True)
+            self.encode(one, fresh=len(before) == 0) for one, before in zip(xs, kvs, strict=True)
         ]
         return ids, kvs, single
-
-    def _run(self, module: nn.Module, cache: PagedCache, ids, starts, position_ids=None):
-        """Run left-padded ids through a module at absolute positions."""
-        width = max(map(len, ids))
-        held = [row.length for row in cache.rows]
-        past = max(held)
-        tokens = torch.full((len(ids), width), self.pad_id)
-        positions = torch.zeros_like(tokens)
-        mask = torch.zeros(len(ids), past + width, dtype=torch.long)
-        for row, (part, start) in enumerate(zip(ids, starts, strict=True)):
-            tokens[row, width - len(part) :] = torch.tensor(part)
-            where = position_ids if position_ids is not None else range(start, start + len(part))
-            positions[row, width - len(part) :] = torch.tensor(list(where))
-            mask[row, past + width - held[row] - len(part) :] = 1
-        return module(
-            input_ids=tokens.to(self.device),
-            attention_mask=mask.to(self.device),
-            position_ids=positions.to(self.device),
-            use_cache=True,
-            **{load.cache_name(module): cache},
-        )

@@ -5,6 +5,8 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from agentprim.engine.head import Head, output_embeddings
+
 Method = Literal["realign", "softmax"]
 
 
@@ -17,68 +19,72 @@ class Realigner:
         W = (W_out^T W_out + 1e-5 I)^-1 W_out^T W_in        e = h W * mean_row_norm(W_in) / |h W|
 
     With tied embeddings W is close to the identity and leaves the direction of `h` off the
-    embeddings; there `"softmax"` takes the expected embedding instead:
+    embeddings; there `"softmax"` takes the expected embedding of the next token instead:
 
-        e = softmax(h W_out^T / temperature) W_in
+        e = softmax(logits(h) / temperature) W_in
 
-    Both run in fp32.
+    The closed form runs in fp32, the sum over the vocabulary in the model's dtype.
     """
 
     def __init__(self, model: nn.Module, method: Method | None = None, temperature: float = 1.0):
         """Prepare for a model; `method=None` takes `"softmax"` where embeddings are tied.
 
         Raises:
-            ValueError: The method is unknown, or the temperature not positive.
+            ValueError: The method is unknown, the temperature not positive, or the model has no
+                output embeddings.
         """
         if method not in (None, "realign", "softmax"):
             raise ValueError(f"method must be 'realign' or 'softmax', got {method!r}")
         if temperature <= 0:
             raise ValueError(f"temperature must be positive, got {temperature}")
-        inputs, outputs = model.get_input_embeddings(), model.get_output_embeddings()
+        inputs, outputs = model.get_input_embeddings(), output_embeddings(model)
         tied = inputs.weight.data_ptr() == outputs.weight.data_ptr()
         self.method: Method = method or ("softmax" if tied else "realign")
         self.temperature = temperature
-        self._inputs, self._outputs = inputs, outputs
+        self._table = inputs.weight
         self._scale = _embedding_scale(inputs)
-        self._matrix: Tensor | None = None
-        self._norm: Tensor | None = None
+        if self.method == "softmax":
+            self._head = Head(model)
+        else:
+            self._matrix, self._norm = _closed_form(inputs.weight, outputs.weight, self._scale)
 
     @torch.no_grad()
     def __call__(self, hidden: Tensor) -> Tensor:
         """Map hidden states `[batch, d]` to input embeddings of the same shape and dtype."""
-        state = hidden.float()
         if self.method == "softmax":
-            logits = self._outputs(hidden).float()
-            weights = torch.softmax(logits / self.temperature, dim=-1)
-            table = self._inputs.weight
-            embedding = (weights.to(table.dtype) @ table).float() * self._scale
+            weights = torch.softmax(self._head(hidden) / self.temperature, dim=-1)
+            embedding = (weights.to(self._table.dtype) @ self._table).float() * self._scale
         else:
-            matrix, norm = self._closed_form()
-            embedding = state @ matrix
+            embedding = hidden.float() @ self._matrix
             length = embedding.norm(dim=-1, keepdim=True).clamp_min(1e-6)
-            embedding = embedding * (norm / length)
+            embedding = embedding * (self._norm / length)
         return embedding.to(hidden.dtype)
 
-    def _closed_form(self) -> tuple[Tensor, Tensor]:
-        if self._matrix is None:
-            wo, wi = self._outputs.weight.float(), self._inputs.weight.float() * self._scale
-            eye = torch.eye(wo.shape[1], device=wo.device)
-            self._matrix = torch.linalg.solve(wo.T @ wo + 1e-5 * eye, wo.T @ wi)
-            self._norm = wi.norm(dim=-1).mean()
-        return self._matrix, self._norm
+
+@torch.no_grad()
+def _closed_form(inputs: Tensor, outputs: Tensor, scale: float) -> tuple[Tensor, Tensor]:
+    """Solve for W `[d, d]`, and average the norms of the input embeddings; fp32."""
+    wo, wi = outputs.float(), inputs.float() * scale
+    eye = torch.eye(wo.shape[1], device=wo.device)
+    matrix = torch.linalg.solve(wo.T @ wo + 1e-5 * eye, wo.T @ wi)
+    return matrix, wi.norm(dim=-1).mean()
 
 
+@torch.no_grad()
 def _embedding_scale(embedding: nn.Module) -> float:
     """Find the factor that some embedding modules put on their own rows."""
-    row = embedding.weight[:1].detach().float()
-    index = torch.zeros(1, 1, dtype=torch.long, device=row.device)
-    with torch.no_grad():
-        seen = embedding(index)[0].float()
-    return float((seen * row).sum() / row.square().sum().clamp_min(1e-30))
+    index = torch.arange(min(64, len(embedding.weight)), device=embedding.weight.device)[None]
+    rows, seen = embedding.weight[index[0]].float(), embedding(index)[0].float()
+    # over many rows: that of the padding id may be zero
+    return float((seen * rows).sum() / rows.square().sum().clamp_min(1e-30))
 
 
-def perturb(embedding: Tensor, spread: float, generator: torch.Generator | None) -> Tensor:
-    """Move embeddings `[batch, d]` by Gaussian noise of `spread` times their own length."""
-    noise = torch.randn(embedding.shape, generator=generator).to(embedding)
+def perturb(embedding: Tensor, spread: float, generators: list) -> Tensor:
+    """Move embeddings `[batch, d]` by Gaussian noise of `spread` times their own length.
+
+    Each row draws from its own generator, so that it does not depend on the rows beside it.
+    """
+    noise = torch.stack([torch.randn(embedding.shape[1:], generator=one) for one in generators])
+    noise = noise.to(embedding)
     noise = noise / noise.norm(dim=-1, keepdim=True).clamp_min(1e-6)
     return embedding + spread * embedding.norm(dim=-1, keepdim=True) * noise

@@ -1,5 +1,6 @@
 """Load a model and its tokenizer, by name or path, or the small one of the demo."""
 
+import functools
 import inspect
 
 import torch
@@ -16,7 +17,7 @@ def from_pretrained(name_or_path: str, *, dtype=None, device=None):
         The model and the tokenizer.
 
     Raises:
-        ValueError: There is no such model.
+        ValueError: There is no such model, or no such dtype.
     """
     from agentprim.engine.smollm import folder
 
@@ -24,7 +25,10 @@ def from_pretrained(name_or_path: str, *, dtype=None, device=None):
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     on_cpu = torch.device(device).type == "cpu"
     dtype = dtype or (torch.float32 if on_cpu else "auto")
-    dtype = getattr(torch, dtype) if isinstance(dtype, str) and dtype != "auto" else dtype
+    if isinstance(dtype, str) and dtype != "auto":
+        dtype = getattr(torch, dtype, dtype)
+    if dtype != "auto" and not isinstance(dtype, torch.dtype):
+        raise ValueError(f"dtype must be a torch dtype or the name of one, got {dtype!r}")
     try:
         tokenizer = AutoTokenizer.from_pretrained(path)
         model = AutoModelForCausalLM.from_pretrained(path, dtype=dtype)
@@ -39,4 +43,10 @@ def from_pretrained(name_or_path: str, *, dtype=None, device=None):
 
 def cache_name(module: nn.Module) -> str:
     """Tell what a module calls its cache: `past_key_values`, or `cache` on newer transformers."""
-    return "cache" if "cache" in inspect.signature(module.forward).parameters else "past_key_values"
+    return _cache_name(type(module))
+
+
+@functools.cache
+def _cache_name(module_class: type) -> str:
+    names = inspect.signature(module_class.forward).parameters
+    return "cache" if "cache" in names else "past_key_values"

@@ -2,6 +2,8 @@
 
 from dataclasses import asdict, dataclass, field
 
+from torch import Tensor
+
 from agentprim.cache.kv import KV
 from agentprim.engine.usage import Usage
 
@@ -39,6 +41,8 @@ class Output(str):
         finish: `"stop"`, `"length"`, or `"handover"` for an answer that stayed latent.
         system_end: Tokens of `kv` that are the agent's system prompt.
         reply_start: Tokens of `kv` before the reply.
+        hidden: Last hidden state of what was said or thought `[hidden_size]`, before the turn was
+            closed; None where there is none.
         name: Who answered.
     """
 
@@ -49,6 +53,7 @@ class Output(str):
     finish: str
     system_end: int
     reply_start: int
+    hidden: Tensor | None
     name: str
 
     def __new__(
@@ -62,6 +67,7 @@ class Output(str):
         finish: str = "stop",
         system_end: int = 0,
         reply_start: int = 0,
+        hidden: Tensor | None = None,
         name: str = "",
     ) -> "Output":
         """Attach everything to a text."""
@@ -69,6 +75,7 @@ class Output(str):
         self.kv, self.ids, self.finish, self.name = kv, ids, finish, name
         self.usage = usage if usage is not None else Usage()
         self.trace, self.system_end, self.reply_start = trace, system_end, reply_start
+        self.hidden = hidden
         return self
 
     @property
@@ -86,8 +93,8 @@ class Output(str):
         return str.__str__(self)
 
     def __reduce__(self):
-        """Pickle without the cache: pages belong to a process."""
-        return _restore, (str(self), {**vars(self), "kv": None})
+        """Pickle without the cache and its state: pages belong to a process."""
+        return _restore, (str(self), {**vars(self), "kv": None, "hidden": None})
 
 
 def _restore(text: str, attributes: dict) -> Output:

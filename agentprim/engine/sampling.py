@@ -3,12 +3,22 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from transformers import GenerationConfig
+from transformers import (
+    GenerationConfig,
+    LogitsProcessorList,
+    MinPLogitsWarper,
+    TemperatureLogitsWarper,
+    TopKLogitsWarper,
+    TopPLogitsWarper,
+)
+
+from agentprim.engine.batch import generators, read_seeds
+from agentprim.engine.choice import Draw, Penalty
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
-    """Options of decoding.
+    """Options of decoding. What a model's own generation_config prefers is not looked at.
 
     Attributes:
         max_new_tokens: Most tokens to generate.
@@ -17,8 +27,9 @@ class Sampling:
         top_k: Keep this many tokens; 0 keeps all.
         min_p: Keep tokens with at least this share of the best one's probability; 0 keeps all.
         repetition_penalty: Above 1 makes tokens that were read or said less likely.
-        seed: Makes sampling repeatable; None follows torch's global state.
-        stop: Texts that end an answer.
+        seed: Makes sampling repeatable: row i of a batch draws with `seed + i`, or a list has one
+            for each row. None follows torch's global state.
+        stop: A text, or texts, that end an answer, which still contains them.
     """
 
     max_new_tokens: int = 256
@@ -27,11 +38,13 @@ class Sampling:
     top_k: int = 0
     min_p: float = 0.0
     repetition_penalty: float = 1.0
-    seed: int | None = None
-    stop: Sequence[str] = ()
+    seed: int | Sequence[int] | None = None
+    stop: str | Sequence[str] = ()
 
     def __post_init__(self) -> None:
         """Check every number."""
+        if isinstance(self.stop, str):
+            object.__setattr__(self, "stop", (self.stop,))
         _require(self.max_new_tokens >= 1, "max_new_tokens", "at least 1", self.max_new_tokens)
         _require(self.temperature >= 0, "temperature", "at least 0", self.temperature)
         _require(0 < self.top_p <= 1, "top_p", "above 0 and at most 1", self.top_p)
@@ -39,23 +52,44 @@ class Sampling:
         _require(0 <= self.min_p <= 1, "min_p", "between 0 and 1", self.min_p)
         _require(self.repetition_penalty > 0, "repetition_penalty", "positive",
                  self.repetition_penalty)  # fmt: skip
+        _require(all(isinstance(one, str) and one for one in self.stop), "stop",
+                 "texts that are not empty", self.stop)  # fmt: skip
 
     def config(self, *, pad_id: int, eos_ids: Sequence[int]) -> GenerationConfig:
-        """Return the same options as `generate` takes them."""
-        options = {}
-        if self.temperature > 0:
-            options = {"temperature": self.temperature, "top_p": self.top_p, "top_k": self.top_k}
-            options |= {"min_p": self.min_p} if self.min_p else {}
+        """Return what `generate` needs besides `processors`: it takes the best token left."""
         return GenerationConfig(
             max_new_tokens=self.max_new_tokens,
-            do_sample=self.temperature > 0,
-            repetition_penalty=self.repetition_penalty,
+            do_sample=False,
+            num_beams=1,
             pad_token_id=pad_id,
             eos_token_id=list(eos_ids) or None,
-            stop_strings=list(self.stop) or None,
             use_cache=True,
-            **options,
         )
+
+    def processors(self, prompts: list[list[int]]) -> LogitsProcessorList:
+        """Return the steps that change scores, in Hugging Face's order, the draw last.
+
+        Args:
+            prompts: What each row has read.
+
+        Raises:
+            TypeError, ValueError: `seed` does not fit the rows.
+        """
+        seeds, steps = read_seeds(self.seed, len(prompts)), LogitsProcessorList()
+        if self.repetition_penalty != 1:
+            steps.append(Penalty(self.repetition_penalty, prompts))
+        if self.temperature == 0:
+            return steps
+        if self.temperature != 1:
+            steps.append(TemperatureLogitsWarper(float(self.temperature)))
+        if self.top_k:
+            steps.append(TopKLogitsWarper(self.top_k))
+        if self.top_p < 1:
+            steps.append(TopPLogitsWarper(float(self.top_p)))
+        if self.min_p:
+            steps.append(MinPLogitsWarper(self.min_p))
+        steps.append(Draw(generators(seeds, len(prompts))))
+        return steps
 
 
 def _require(condition: bool, argument: str, must: str, actual: object) -> None:
