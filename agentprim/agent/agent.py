@@ -5,11 +5,13 @@ import time
 from collections.abc import Callable, Sequence
 
 from agentprim.agent.chat import Chat, Message
-from agentprim.agent.context import check, lay_out, parts
+from agentprim.agent.context import check, parts
 from agentprim.agent.reading import Reading, account, handover, repeat
-from agentprim.agent.rows import read_contexts, read_rows
+from agentprim.agent.rows import read_contexts, read_rows, read_seeds
+from agentprim.cache.join import join as join_kvs
 from agentprim.cache.kv import KV
 from agentprim.engine import Engine, Output
+from agentprim.engine.sampling import Sampling
 
 INNERS = ("latent", "text", "prefill")
 
@@ -37,12 +39,15 @@ class Agent:
             sampling: Defaults for its calls, as in `Engine.generate`.
 
         Raises:
-            ValueError: The engine has no tokenizer.
+            ValueError: The engine has no tokenizer, its template cannot be split into turns, or a
+                number is out of range.
         """
+        Sampling(**sampling)
         if engine.tokenizer is None:
             raise ValueError("engine must have a tokenizer for agents, got none")
         self.engine, self.system, self.name, self.sampling = engine, system, name, sampling
         self.chat = Chat(engine.tokenizer)
+        self._system_ids = self.chat.system(system)
         self._lock = threading.Lock()
         self._system_kv: KV | None = None
 
@@ -73,7 +78,8 @@ class Agent:
             rotate: False leaves relocated keys unrotated: an experiment, wrong on purpose.
             samples: Answers to each question, decoded as one batch over one reading of it.
             stream: Called with each piece of text; with `(row, text)` for a batch.
-            sampling: As in `Engine.generate`; max_new_tokens is 256 by default.
+            sampling: As in `Engine.generate`; max_new_tokens is 256 by default. `seed` may be one
+                for each question; samples of a question count on from it.
 
         Returns:
             An `Output`; a list of them for a batch or several samples, samples of a question
@@ -85,7 +91,12 @@ class Agent:
             PoolExhausted: The pool is too small.
         """
         begun = time.perf_counter()
-        readings, single = self._read(x, context, join, carry, offsets, rotate)
+        options = {**self.sampling, **sampling}
+        Sampling(**options)  # before anything is read
+        rows, single = read_rows(x)
+        options["seed"] = read_seeds(options.get("seed"), len(rows), samples)
+        readings = self._read(rows, read_contexts(context, len(rows), single), join, carry, offsets,
+                              rotate)  # fmt: skip
         readings, single = repeat(self.engine, readings, samples), single and samples == 1
         emit = None if stream is None else (lambda _, text: stream(text)) if single else stream
         outputs = self.engine.generate(
@@ -93,7 +104,7 @@ class Agent:
             [reading.kv for reading in readings],
             stream=emit,
             suffix=self.chat.close(),
-            **{**self.sampling, **sampling},
+            **options,
         )
         seconds = (time.perf_counter() - begun) / len(readings)  # a batch shares its time evenly
         finished = [
@@ -111,7 +122,7 @@ class Agent:
         steps: int = 40,
         settle: float | None = None,
         spread: float = 0.0,
-        seed: int | None = None,
+        seed: int | Sequence[int] | None = None,
         context: Sequence = (),
         join: str = "relocate",
         carry: str | None = None,
@@ -129,33 +140,43 @@ class Agent:
             steps: Most latent steps.
             settle: Stop thinking early, as in `Engine.latent`.
             spread: Push equal starts apart, as in `Engine.latent`.
-            seed: Of that push; with `"text"` of sampling.
+            seed: Of that push; with `"text"` of sampling. As in a call.
             context, join, carry, offsets, rotate, samples: As in a call.
             sampling: For `"text"`, as in a call.
 
         Returns:
             As a call, but the text is empty unless `inner="text"`; `out.kv` ends with a closed
-            turn, and `out.kv.hidden` is the last state before it was closed.
+            turn, and `out.hidden` is the last state before it was closed.
+
+        Raises:
+            TypeError, ValueError, UnsupportedModel, PoolExhausted: As a call.
+            VerificationFailed: A hidden state is not finite.
         """
         if inner not in INNERS:
             raise ValueError(f"inner must be one of {INNERS}, got {inner!r}")
-        options = dict(context=context, join=join, carry=carry, offsets=offsets, rotate=rotate)
         if inner == "text":
-            sampling = {**sampling, **({} if seed is None else {"seed": seed})}
-            return self(x, **options, samples=samples, **sampling)
+            return self(
+                x, context=context, join=join, carry=carry, offsets=offsets, rotate=rotate,
+                samples=samples, **sampling, **({} if seed is None else {"seed": seed}),
+            )  # fmt: skip
+        if sampling:
+            raise TypeError(f"{min(sampling)} must be given with inner='text', got {inner!r}")
         begun = time.perf_counter()
-        readings, single = self._read(x, **options)
+        rows, single = read_rows(x)
+        seeds = read_seeds(seed, len(rows), samples)
+        readings = self._read(rows, read_contexts(context, len(rows), single), join, carry, offsets,
+                              rotate)  # fmt: skip
         readings, single = repeat(self.engine, readings, samples), single and samples == 1
         read = self.engine.prefill([r.ids for r in readings], [r.kv for r in readings])
         thought = read
         if inner == "latent":
-            thought = self.engine.latent(read, steps, settle=settle, spread=spread, seed=seed)
-        closed = self.engine.prefill([self.chat.close()] * len(thought), thought)
+            thought = self.engine.latent(read, steps, settle=settle, spread=spread, seed=seeds)
+        end = self.chat.close()
+        closed = self.engine.prefill([end] * len(thought), thought) if end else thought
         seconds = (time.perf_counter() - begun) / len(readings)
         outputs = []
         for reading, before, after, kv in zip(readings, read, thought, closed, strict=True):
-            kv.hidden = after.hidden
-            out = Output("", kv=kv, finish="handover", reply_start=len(before))
+            out = Output("", kv=kv, finish="handover", reply_start=len(before), hidden=after.hidden)
             outputs.append(
                 account(out, reading, name=self.name, inner=inner, seconds=seconds,
                         latent=len(after) - len(before))
@@ -165,28 +186,36 @@ class Agent:
     @property
     def system_kv(self) -> KV:
         """The cached system prompt, prefilled on first use and kept."""
-        with self._lock:
-            if self._system_kv is None:
-                ids = self.chat.system(self.system)
-                self._system_kv = self.engine.prefill(ids) if ids else KV(self.engine.pool)
-            return self._system_kv
+        return self._prepare()[0]
 
-    def _read(self, x, context, join, carry, offsets, rotate) -> tuple[list[Reading], bool]:
+    def _prepare(self) -> tuple[KV, int]:
+        """Return the cached system prompt, and how many of its tokens were computed just now."""
+        with self._lock:
+            if self._system_kv is not None:
+                return self._system_kv, 0
+            ids = self._system_ids
+            self._system_kv = self.engine.prefill(ids) if ids else KV(self.engine.pool)
+            return self._system_kv, len(ids)
+
+    def _read(self, rows, contexts, join, carry, offsets, rotate) -> list[Reading]:
         """Lay out what each row stands on and what it still has to read."""
         carry = carry or ("all" if join == "append" else "no_system")
-        check(join, carry)
-        rows, single = read_rows(x)
-        system, readings = self.system_kv, []
-        contexts = read_contexts(context, len(rows), single)
-        for messages, senders in zip(rows, contexts, strict=True):
-            received = parts(senders, carry, self.engine.pool)
-            kv = lay_out(system, received, join, offsets=offsets, rotate=rotate)
-            ids, end = self.chat.turn(messages), len(system)
+        check(join, carry, offsets)
+        turns, readings = [self.chat.turn(messages) for messages in rows], []
+        for ids, senders in zip(turns, contexts, strict=True):
+            received, computed = parts(senders, carry, self.engine.pool), 0
             if join == "append" and received:
-                ids, end = [*self.chat.without_bos(system.ids), *ids], 0
+                before = received
+                ids, end = [*self.chat.without_bos(self._system_ids), *ids], 0
+            else:
+                system, computed = self._prepare()
+                before, end = [system, *received], len(system)
+            kv = join_kvs(before, offsets=offsets, rotate=rotate)
             events = tuple(
                 handover(self.name, sender, part, kv, join, carry)
                 for sender, part in zip(senders, received, strict=True)
             )
-            readings.append(Reading(kv=kv, ids=ids, reused=len(kv), system_end=end, events=events))
-        return readings, single
+            readings.append(
+                Reading(kv=kv, ids=ids, reused=len(kv) - computed, system_end=end, events=events)
+            )
+        return readings

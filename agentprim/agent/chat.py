@@ -13,22 +13,32 @@ class Chat:
 
     A template is read by rendering it: what stands before a user turn is the system part, what a
     later turn adds is a turn, what follows a reply closes it. Pieces joined in order are the
-    template's own rendering.
+    template's own rendering, where it has a system turn of its own.
     """
 
     def __init__(self, tokenizer) -> None:
-        """Read the template of a tokenizer; one without a template gets plain paragraphs."""
+        """Read the template of a tokenizer; one without a template gets plain paragraphs.
+
+        Raises:
+            ValueError: The template does not render turns one after the other.
+        """
         self._tokenizer = tokenizer
         self._plain = not getattr(tokenizer, "chat_template", None)
         if self._plain:
             self._close = "\n"
+            start = tokenizer("", add_special_tokens=True)["input_ids"][:1]
+            self._bos = start if start == [tokenizer.bos_token_id] else []
             return
-        self._before = self._render([_user(_ONE), _assistant(_REPLY)])
-        self._close = self._before[self._before.rindex(_REPLY) + len(_REPLY) :]
-        self._turn = self._tail([_user(_TWO)])
+        last = self._render([_user(_ONE), _assistant(_REPLY)])
+        self._close = last[last.rfind(_REPLY) + len(_REPLY) :]
+        self._turn = self._behind([_user(_TWO)])
+        # some templates begin every turn with the token that their tokenizer calls BOS
+        bos = getattr(tokenizer, "bos_token", None) or ""
+        alone = bos and last.startswith(bos) and not self._turn.startswith(bos)
+        self._bos = self._ids(bos) if alone else []
 
     def system(self, text: str | None) -> list[int]:
-        """Return the ids of the system part, the tokenizer's first token (BOS) included.
+        """Return the ids of the system part, the first token (BOS) included.
 
         A template without a system turn of its own gets the text as a first user turn.
 
@@ -36,52 +46,63 @@ class Chat:
             text: The system prompt; None takes what the template puts there by itself.
         """
         if self._plain:
-            return self._bos() + (self._ids(text + "\n\n") if text else [])
-        head = [{"role": "system", "content": text}] if text is not None else []
+            return [*self._bos, *(self._ids(text + "\n\n") if text else [])]
+        if text is None:
+            before = self._before([_user(_TWO)])
+            return self._bos if before is None else self._ids(before)
         try:
-            rendered = self._render([*head, _user(_TWO)])
-        except Exception as error:  # templates raise errors of their own for roles they lack
-            if not head:
-                raise ValueError(f"chat_template must render a user turn, got {error}") from error
-            rendered = ""
-        if rendered.endswith(self._turn):
-            return self._ids(rendered[: len(rendered) - len(self._turn)])
-        return self._ids(self._render([_user(text)])) if head else []
+            before = self._before([{"role": "system", "content": text}, _user(_TWO)])
+        except Exception:  # templates raise errors of their own for roles that they lack
+            before = None
+        if before is None or text.strip() not in before:
+            before = self._render([_user(text)])
+        return self._ids(before)
 
     def turn(self, messages: Sequence[Message]) -> list[int]:
-        """Return the ids of turns behind others, up to where the assistant begins to speak."""
+        """Return the ids of turns behind others, up to where the assistant begins to speak.
+
+        Raises:
+            ValueError: The template refuses such turns.
+        """
         if self._plain:
             return self._ids("".join(f"{m['content']}\n" for m in messages))
-        return self._ids(self._tail(messages, add_generation_prompt=True))
+        try:
+            return self._ids(self._behind(messages, add_generation_prompt=True))
+        except Exception as error:  # as above
+            roles = [message["role"] for message in messages]
+            raise ValueError(
+                f"messages must be turns that chat_template renders, got {roles}: {error}"
+            ) from error
 
     def close(self) -> list[int]:
-        """Return the ids that end an assistant's turn."""
+        """Return the ids that end an assistant's turn; some templates have none."""
         return self._ids(self._close)
 
     def without_bos(self, ids: list[int]) -> list[int]:
         """Drop a first token (BOS) that may stand only at the start of everything."""
-        bos = self._bos()
-        return ids[1:] if bos and ids[:1] == bos else ids
+        return ids[1:] if self._bos and ids[:1] == self._bos else ids
 
-    def _bos(self) -> list[int]:
-        """Return the token that the tokenizer itself puts in front of a text, if any."""
-        start = self._tokenizer("", add_special_tokens=True)["input_ids"][:1]
-        return start if start == [self._tokenizer.bos_token_id] else []
+    def _before(self, messages: Sequence[Message]) -> str | None:
+        """Render what stands before the last user turn; None if that differs from later ones."""
+        rendered = self._render(messages)
+        return rendered.removesuffix(self._turn) if rendered.endswith(self._turn) else None
 
-    def _tail(self, messages: Sequence[Message], **options) -> str:
-        before = [_user(_ONE), _assistant(_REPLY)]
-        rendered = self._render([*before, *messages], **options)
-        if not rendered.startswith(self._before):
+    def _behind(self, messages: Sequence[Message], **options) -> str:
+        """Render what messages add behind an answered turn."""
+        # an earlier reply may look different from a last one up to its first word (reasoning)
+        rendered = self._render([_user(_ONE), _assistant(_REPLY), *messages], **options)
+        _, found, behind = rendered.partition(_REPLY)
+        if not found or not behind.startswith(self._close):
             raise ValueError(
                 "chat_template must render turns one after the other, got another order"
             )
-        return rendered[len(self._before) :]
+        return behind.removeprefix(self._close)
 
     def _render(self, messages: Sequence[Message], **options) -> str:
         return self._tokenizer.apply_chat_template(list(messages), tokenize=False, **options)
 
     def _ids(self, text: str) -> list[int]:
-        return self._tokenizer(text, add_special_tokens=False)["input_ids"]
+        return list(self._tokenizer(text, add_special_tokens=False)["input_ids"]) if text else []
 
 
 def _user(text: str) -> Message:

@@ -1,8 +1,8 @@
-"""Context: what an agent gets from others, cut to what shall travel and joined behind its prompt."""
+"""Context: what an agent gets from others, cut to what shall travel."""
 
 from collections.abc import Sequence
 
-from agentprim.cache.join import join
+from agentprim.cache.join import OFFSETS
 from agentprim.cache.kv import KV, check_live
 from agentprim.cache.pool import Pool
 from agentprim.engine.output import Output
@@ -16,8 +16,8 @@ def parts(context: Sequence[Output | KV], carry: str, pool: Pool) -> list[KV]:
 
     Args:
         context: Outputs of other agents, or plain KVs, which travel whole.
-        carry: `"all"`, `"no_system"` (without the sender's system prompt and first token), or
-            `"reply"` (only what it said or thought).
+        carry: `"all"` (the sender's system prompt and first token too), `"no_system"` (without
+            both), or `"reply"` (only what it said or thought).
         pool: The receiver's pool.
 
     Raises:
@@ -36,23 +36,15 @@ def parts(context: Sequence[Output | KV], carry: str, pool: Pool) -> list[KV]:
     return found
 
 
-def lay_out(system: KV, received: list[KV], how: str, *, offsets: str, rotate: bool) -> KV:
-    """Join a receiver's cached system prompt with what it received.
-
-    `"relocate"` puts the system prompt first and the senders behind it; `"append"` starts with
-    the first sender, and the receiver's prompt is read after them.
-    """
-    first = [system] if how == "relocate" or not received else []
-    return join([*first, *received], offsets=offsets, rotate=rotate)
-
-
-def check(how: str, carry: str) -> None:
-    """Check the names of both choices.
+def check(join: str, carry: str, offsets: str) -> None:
+    """Check the names of all choices.
 
     Raises:
         ValueError: One is unknown.
     """
-    if how not in JOINS:
-        raise ValueError(f"join must be one of {JOINS}, got {how!r}")
+    if join not in JOINS:
+        raise ValueError(f"join must be one of {JOINS}, got {join!r}")
     if carry not in CARRIES:
         raise ValueError(f"carry must be one of {CARRIES}, got {carry!r}")
+    if offsets not in OFFSETS:
+        raise ValueError(f"offsets must be one of {OFFSETS}, got {offsets!r}")

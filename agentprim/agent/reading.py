@@ -30,18 +30,23 @@ def repeat(engine: Engine, readings: list[Reading], samples: int) -> list[Readin
 
     Returns:
         `samples` readings for each, next to each other, with one id left to read.
+
+    Raises:
+        ValueError: `samples` is below 1.
     """
     if samples < 1:
         raise ValueError(f"samples must be at least 1, got {samples}")
     if samples == 1:
         return readings
+    shared = [reading.kv for reading in readings]
     heads = [reading.ids[:-1] for reading in readings]
-    shared = engine.prefill(heads, [reading.kv for reading in readings])
+    if all(heads):
+        shared = engine.prefill(heads, shared)
     return [
         replace(
             reading,
             kv=kv.fork(),
-            ids=reading.ids[-1:],
+            ids=reading.ids[-1:] if all(heads) else reading.ids,
             reused=reading.reused if number == 0 else len(kv),
         )
         for reading, kv in zip(readings, shared, strict=True)
