@@ -46,17 +46,19 @@ class Planning(Primitive):
         """Plan, execute step by step, and let the last executor answer."""
         turns = [prompts.PLAN.format(task=item.task) for item in items]
         plans = self.hand_over(self.planner, items, turns, [item.context for item in items])
-        known = [[plan] for plan in plans]
+        known = [
+            [plan] if item.options.inherits else [*item.context, plan]
+            for item, plan in zip(items, plans, strict=True)
+        ]
         for number in range(1, self.executors):
             turns = [
                 prompts.EXECUTE.format(number=number, total=self.executors, task=item.task)
                 for item in items
             ]
             found = self.hand_over(self.executor, items, turns, known)
-            # an executor's cache holds what it read, an executor's text does not
             known = [
-                [out] if self.options.comm == "kv" else [*before, out]
-                for before, out in zip(known, found, strict=True)
+                [out] if item.options.inherits else [*before, out]
+                for item, before, out in zip(items, known, found, strict=True)
             ]
         turns = [prompts.CONCLUDE.format(task=item.task) for item in items]
         return self.finish(self.executor, items, turns, known, speak)

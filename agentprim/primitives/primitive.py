@@ -2,11 +2,12 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from agentprim.agent.agent import INNERS, Agent
 from agentprim.agent.chat import Message
-from agentprim.agent.rows import read_contexts, read_rows
+from agentprim.agent.context import check
+from agentprim.agent.rows import read_contexts, read_rows, read_seeds
 from agentprim.engine import Engine, Event, Output, Usage
 from agentprim.primitives.prompts import said
 
@@ -49,6 +50,19 @@ class Options:
             raise ValueError(f"inner must be one of {INNERS}, got {self.inner!r}")
         if self.comm == "text" and self.inner != "text":
             raise ValueError(f"inner must be 'text' with comm='text', got {self.inner!r}")
+        check(self.join, self.carry or "all", self.offsets)
+        if self.steps < 0:
+            raise ValueError(f"steps must be at least 0, got {self.steps}")
+        if self.inner_tokens < 1:
+            raise ValueError(f"inner_tokens must be at least 1, got {self.inner_tokens}")
+
+    @property
+    def inherits(self) -> bool:
+        """Whether what an agent hands over holds what it was handed itself.
+
+        A whole cache does; a reply alone, as cache or as text, does not.
+        """
+        return self.comm == "kv" and self.carry != "reply"
 
 
 @dataclass
@@ -58,14 +72,18 @@ class Item:
     Attributes:
         messages: What was asked.
         context: What came from outside.
-        spent: Outputs of all inner agents, in order.
-        events: Decisions of the primitive.
+        options: How its agents work with each other in this call.
+        seed: Of its pushes and sampling; samples of one question have seeds far apart.
+        usage: What all inner agents cost so far.
+        trace: What they and the primitive did so far, in order.
     """
 
     messages: list[Message]
     context: list
-    spent: list[Output] = field(default_factory=list)
-    events: list[Event] = field(default_factory=list)
+    options: Options
+    seed: int
+    usage: Usage = field(default_factory=Usage)
+    trace: list[Event] = field(default_factory=list)
 
     @property
     def task(self) -> str:
@@ -101,15 +119,20 @@ class Primitive(ABC):
         rotate: bool | None = None,
         **sampling,
     ):
-        """Answer in text: inner agents work, the final one decodes. Arguments as in `Agent`."""
-        items, single = self._items(x, context, samples)
-        hands = self._hands(join, carry, offsets, rotate)
+        """Answer in text: inner agents work, the final one decodes. Arguments as in `Agent`.
+
+        What is given here for `join`, `carry`, `offsets` and `rotate` holds for all agents of this
+        call, sampling for the final one.
+        """
+        seed = sampling.pop("seed", None)
+        items, single = self._items(x, context, samples, seed, join, carry, offsets, rotate)
 
         def speak(agent, turns: list, contexts: list) -> list[Output]:
             emit = stream
             if stream is not None and single:
                 emit = lambda _, text: stream(text)  # noqa: E731
-            return agent(turns, context=contexts, stream=emit, **hands, **sampling)
+            more = {**self._hands(items), **sampling}
+            return agent(turns, context=contexts, stream=emit, **more)
 
         return self._collect(items, self.run(items, speak), single)
 
@@ -124,14 +147,15 @@ class Primitive(ABC):
         carry: str | None = None,
         offsets: str | None = None,
         rotate: bool | None = None,
+        seed: int | Sequence[int] | None = None,
         **thinking,
     ):
         """Hand over instead of answering: the final agent thinks. Arguments as in `Agent.think`."""
-        items, single = self._items(x, context, samples)
-        hands = self._hands(join, carry, offsets, rotate)
+        items, single = self._items(x, context, samples, seed, join, carry, offsets, rotate)
 
         def speak(agent, turns: list, contexts: list) -> list[Output]:
-            return agent.think(turns, inner=inner, context=contexts, **hands, **thinking)
+            more = {**self._hands(items), **thinking}
+            return agent.think(turns, inner=inner, context=contexts, **more)
 
         return self._collect(items, self.run(items, speak), single)
 
@@ -150,24 +174,26 @@ class Primitive(ABC):
         Returns:
             One output for each item; `samples` each where that is asked for.
         """
-        o = self.options
+        o = items[0].options
         if o.inner == "text":
             thinking = {"max_new_tokens": o.inner_tokens, **thinking}
         turns, contexts = self.address(items, turns, senders)
         outputs = agent.think(
-            turns, context=contexts, inner=o.inner, steps=o.steps, settle=o.settle, seed=o.seed,
-            **self._hands(None, None, None, None), **thinking,
+            turns, context=contexts, inner=o.inner, steps=o.steps, settle=o.settle,
+            **self._hands(items), **thinking,
         )  # fmt: skip
         each = len(outputs) // len(items)
         for number, out in enumerate(outputs):
-            items[number // each].spent.append(out)
+            item = items[number // each]
+            item.usage += out.usage
+            item.trace += out.trace
         return outputs
 
     def address(
         self, items: list[Item], turns: list[str], senders: list[list[Output]]
     ) -> tuple[list[list[Message]], list[list]]:
         """Turn what others hand over into contexts, or into text in front of each turn."""
-        if self.options.comm == "kv":
+        if items[0].options.comm == "kv":
             speeches, contexts = [[] for _ in items], senders
         else:
             speeches = [[_speech(sender) for sender in row] for row in senders]
@@ -183,32 +209,40 @@ class Primitive(ABC):
         """Let the final agent answer."""
         return speak(agent, *self.address(items, turns, senders))
 
-    def _hands(self, join, carry, offsets, rotate) -> dict:
-        o = self.options
+    def _hands(self, items: list[Item]) -> dict:
+        o = items[0].options
         return {
-            "join": o.join if join is None else join,
-            "carry": o.carry if carry is None else carry,
-            "offsets": o.offsets if offsets is None else offsets,
-            "rotate": o.rotate if rotate is None else rotate,
-        }
+            "join": o.join, "carry": o.carry, "offsets": o.offsets, "rotate": o.rotate,
+            "seed": [item.seed for item in items],
+        }  # fmt: skip
 
-    def _items(self, x, context, samples: int) -> tuple[list[Item], bool]:
+    def _items(
+        self, x, context, samples: int, seed, join, carry, offsets, rotate
+    ) -> tuple[list[Item], bool]:
+        if samples < 1:
+            raise ValueError(f"samples must be at least 1, got {samples}")
+        given = {"join": join, "carry": carry, "offsets": offsets, "rotate": rotate}
+        given = {name: value for name, value in given.items() if value is not None}
+        options = replace(self.options, **given)
         rows, single = read_rows(x)
         contexts = read_contexts(context, len(rows), single)
+        seeds = read_seeds(self.options.seed if seed is None else seed, len(rows), 1)
         items = [
-            Item(messages=list(messages), context=list(senders))
-            for messages, senders in zip(rows, contexts, strict=True)
-            for _ in range(samples)
-        ]
+            Item(
+                messages=list(messages), context=list(senders), options=options,
+                seed=first + (number << 20),  # an item's own samples count on from its seed
+            )
+            for messages, senders, first in zip(rows, contexts, seeds, strict=True)
+            for number in range(samples)
+        ]  # fmt: skip
         return items, single and samples == 1
 
     def _collect(self, items: list[Item], outputs: list[Output], single: bool):
         """Give each answer the cost and trace of everything that led to it."""
-        whole = []
-        for item, out in zip(items, outputs, strict=True):
-            usage = sum((one.usage for one in [*item.spent, out]), Usage())
-            inner = [event for one in item.spent for event in one.trace]
-            whole.append(out.but(usage=usage, trace=(*inner, *item.events, *out.trace)))
+        whole = [
+            out.but(usage=item.usage + out.usage, trace=(*item.trace, *out.trace))
+            for item, out in zip(items, outputs, strict=True)
+        ]
         return whole[0] if single else whole
 
 

@@ -73,39 +73,41 @@ class Review(Primitive):
             solved = self._turn(self.solver, active, turn, [last[id(item)] for item in active])
             going = []
             for item, out in zip(active, solved, strict=True):
-                state = self.engine.last_hidden(out.kv)
-                if number == 0 or not self._settled(item, number, states[id(item)], state):
-                    going.append((item, out))
+                before, states[id(item)] = states.get(id(item)), out.hidden
+                if number and self._settled(item, number, before, out.hidden):
+                    last[id(item)] = self._known(item, [out])
                 else:
-                    last[id(item)] = [out]
-                states[id(item)] = state
+                    going.append((item, out))
             if not going:
                 break
             active = [item for item, _ in going]
-            judged = self._turn(self.critic, active, prompts.CRITICISE, [[out] for _, out in going])
+            solutions = [self._known(item, [out]) for item, out in going]
+            judged = self._turn(self.critic, active, prompts.CRITICISE, solutions)
             for (item, out), verdict in zip(going, judged, strict=True):
-                # a critic's cache holds the solution that it read, a critic's text does not
-                last[id(item)] = [verdict] if self.options.comm == "kv" else [out, verdict]
+                last[id(item)] = self._known(item, [out, verdict])
         turns = [prompts.REVISE.format(task=item.task) for item in items]
         return self.finish(self.solver, items, turns, [last[id(item)] for item in items], speak)
 
     def change(self, before: torch.Tensor, after: torch.Tensor) -> float:
         """Measure how two states `[hidden_size]` differ: a cosine, or a divergence in nats."""
         if self.stop == "words":
-            head = self.engine.model.get_output_embeddings()
-            old, new = (torch.log_softmax(head(h).float(), -1) for h in (before, after))
+            old, new = (torch.log_softmax(self.engine.logits(h), -1) for h in (before, after))
             return float((old.exp() * (old - new)).sum())
         return float(torch.cosine_similarity(before.float(), after.float(), dim=0))
 
     def _settled(self, item: Item, number: int, before, after) -> bool:
         if self.stop == "never":
             return False
-        with torch.no_grad():
-            value = self.change(before, after)
+        value = self.change(before, after)
         done = value <= self.threshold if self.stop == "words" else value >= self.threshold
         detail = {"rule": self.stop, "round": number + 1, "value": value, "stopped": done}
-        item.events.append(Event(kind="stop", role=self.name, detail=detail))
+        item.trace.append(Event(kind="stop", role=self.name, detail=detail))
         return done
+
+    @staticmethod
+    def _known(item: Item, chain: list[Output]) -> list:
+        """List all that led to the last of a chain, or only the last where it holds the others."""
+        return chain[-1:] if item.options.inherits else [*item.context, *chain]
 
     def _turn(self, agent, items: list[Item], turn: str, senders: list[list]) -> list[Output]:
         turns = [turn.format(task=item.task) for item in items]

@@ -94,10 +94,11 @@ class Voting(Primitive):
         return ((cosine.sum(1) - cosine.diagonal()) / (len(states) - 1)).tolist()
 
     def _elect(self, item: Item, candidates: list[Output]) -> list[Output]:
-        states = torch.stack([self.engine.last_hidden(out.kv) for out in candidates])
+        states = torch.stack([out.hidden for out in candidates])
         support = self.support(states)
         order = sorted(range(len(candidates)), key=lambda i: (-support[i], i))
         kept = sorted(order[: self.keep]) if self.vote == "agreement" else list(range(len(order)))
         detail = {"rule": self.vote, "support": support, "kept": kept}
-        item.events.append(Event(kind="vote", role=self.name, detail=detail))
-        return [candidates[i] for i in kept]
+        item.trace.append(Event(kind="vote", role=self.name, detail=detail))
+        elected = [candidates[i] for i in kept]
+        return elected if item.options.inherits else [*item.context, *elected]
