@@ -129,7 +129,9 @@ def _dense_run(model: nn.Module, ids: Tensor) -> tuple[Tensor, tuple[LayerShape,
     cache = DynamicCache()
     try:
         logits = _two_steps(model, ids, cache)
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+    except torch.OutOfMemoryError:
+        raise
+    except (AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
         raise UnsupportedModel.because(
             type(model).__name__, "a cache of its own kind", f"a DynamicCache fails it ({error})"
         ) from error

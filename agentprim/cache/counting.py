@@ -7,13 +7,24 @@ from agentprim.cache.row import Row
 
 
 def count_new(rows: list[Row], columns: int, num_new: int, mask: Tensor | None) -> list[int]:
-    """Count the new tokens of each row by its mask."""
+    """Count the new tokens of each row by its mask.
+
+    Args:
+        rows: The sequences so far.
+        columns: Columns of the mask, new ones included.
+        num_new: Columns of new tokens, padding included.
+        mask: `[batch, columns]`, zeros at the left, or None for all ones.
+
+    Raises:
+        ValueError: The mask does not fit, has zeros behind ones, or hides what is cached.
+    """
     if mask is None:
         return [num_new] * len(rows)
-    if mask.ndim != 2 or mask.shape != (len(rows), columns):
+    shape = tuple(mask.shape) if isinstance(mask, Tensor) else type(mask).__name__
+    if shape != (len(rows), columns):
         raise ValueError(
             f"attention_mask must have shape ({len(rows)}, {columns}), what is cached included, "
-            f"got {tuple(mask.shape)}; cache.inputs(new_ids) builds it"
+            f"got {shape}; cache.inputs(new_ids) builds it"
         )
     mask = mask.bool()
     lengths = mask.sum(-1).tolist()
@@ -33,14 +44,25 @@ def count_new(rows: list[Row], columns: int, num_new: int, mask: Tensor | None) 
 def counted_positions(
     position_ids: Tensor | None, batch: int, start: int, num_new: int
 ) -> list[list[int]]:
-    """List the positions that the model gives to the new columns of each row."""
+    """List the positions that the model gives to the new columns of each row.
+
+    Args:
+        position_ids: `[batch or 1, num_new]`, or as many equal sections of that; None where the
+            model counts columns.
+        batch: Number of rows.
+        start: Columns that are cached.
+        num_new: Columns of new tokens.
+
+    Raises:
+        ValueError: They have another shape, or sections that differ.
+    """
     if position_ids is None:
         return [list(range(start, start + num_new))] * batch
     if position_ids.ndim == 3:
         if not bool((position_ids == position_ids[:1]).all()):
             raise ValueError("position_ids must be equal in all sections, got different ones")
         position_ids = position_ids[0]
-    if position_ids.ndim != 2 or position_ids.shape[1] != num_new:
+    if tuple(position_ids.shape) not in ((batch, num_new), (1, num_new)):
         raise ValueError(
             f"position_ids must have shape ({batch}, {num_new}), got {tuple(position_ids.shape)}; "
             "a filled cache needs ids and a mask of full length: cache.inputs(new_ids)"

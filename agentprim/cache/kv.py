@@ -148,6 +148,19 @@ class KV:
 
         return to_cache(self)
 
+    def peek(self, n: int = 20) -> str:
+        """Say what the model would say next: its `n` most likely tokens, on a fork thrown away.
+
+        Raises:
+            ValueError: The KV is released or empty, or no engine reads its pool.
+        """
+        _ = self.spans
+        reader = getattr(self.pool, "reader", None)  # an engine leaves a weak method there
+        read = reader() if reader is not None else None
+        if read is None:
+            raise ValueError("kv must be of an engine's pool to be read, got one without an engine")
+        return read(self, n)
+
     def release(self) -> None:
         """Let go of the pages; using the KV afterwards is an error. Releasing twice is not."""
         for span in self._spans or ():
