@@ -5,9 +5,7 @@ from dataclasses import dataclass
 import torch
 
 from agentprim_kernels import native
-from agentprim_kernels.dispatch import choose
-
-OPS = ("rotate_", "store_", "materialize_", "select_", "attend")
+from agentprim_kernels.dispatch import IMPLS, choose
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +59,7 @@ def build_info() -> BuildInfo:
         triton_reason=triton_reason,
         torch=torch.__version__,
         devices=("cpu", *(torch.cuda.get_device_name(index) for index in range(count))),
-        impls={device: {op: choose(op, device) for op in OPS} for device in ("cpu", "cuda")},
+        impls={device: {op: choose(op, device) for op in IMPLS} for device in ("cpu", "cuda")},
     )
 
 

@@ -37,6 +37,5 @@ def copy_pages_(
     checks.same_device(out_cache, cache, pairs)
     if pairs.shape[0] == 0:
         return
-    impls = ("cuda", "cpp", "reference")
-    run = pick("copy_pages", "copy_pages_", cache, impl, impls=impls)
+    run = pick("copy_pages", "copy_pages_", cache, impl)
     run(out_cache, cache, pairs.contiguous())

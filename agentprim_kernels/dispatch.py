@@ -9,20 +9,17 @@ from torch import Tensor
 
 from agentprim_kernels import native
 
-OP_IMPLS = ("triton", "cpp", "reference")
+IMPLS = {
+    **dict.fromkeys(
+        ("rotate_", "store_", "materialize_", "select_", "attend"), ("triton", "cpp", "reference")
+    ),
+    "copy_pages_": ("cuda", "cpp", "reference"),
+}
 _PACKAGES = {"triton": "triton", "cuda": "native", "cpp": "native", "reference": "reference"}
 _RANKING = {"cpu": ("cpp", "reference"), "cuda": ("triton", "cuda", "reference")}
 
 
-def pick(
-    op: str,
-    function: str,
-    on: Tensor,
-    impl: str | None,
-    *,
-    can: bool = True,
-    impls: tuple[str, ...] = OP_IMPLS,
-) -> Callable:
+def pick(op: str, function: str, on: Tensor, impl: str | None, *, can: bool = True) -> Callable:
     """Return the function that runs an op.
 
     Args:
@@ -31,28 +28,25 @@ def pick(
         on: The tensor whose device decides when `impl` is None.
         impl: `"triton"`, `"cuda"`, `"cpp"`, `"reference"`, or None to decide by device.
         can: Whether the compiled implementations take these dtypes (fp64 runs by reference only).
-        impls: The implementations that the op has.
 
     Raises:
         ValueError: `impl` is unknown, or cannot run here.
     """
     device = on.device.type
     if impl is None:
-        impl = choose(function, device, can=can, impls=impls)
-    elif impl not in impls:
-        raise ValueError(f"impl must be one of {impls} for {function}, got {impl!r}")
+        impl = choose(function, device, can=can)
+    elif impl not in IMPLS[function]:
+        raise ValueError(f"impl must be one of {IMPLS[function]} for {function}, got {impl!r}")
     elif reason := _why_not(impl, function, device, can):
         raise ValueError(f"impl must be one that can run here, got {impl!r}: {reason}")
     return getattr(importlib.import_module(f"agentprim_kernels.{_PACKAGES[impl]}.{op}"), function)
 
 
-def choose(
-    function: str, device: str, *, can: bool = True, impls: tuple[str, ...] = OP_IMPLS
-) -> str:
+def choose(function: str, device: str, *, can: bool = True) -> str:
     """Name the implementation that a function takes on a device type when none is named."""
     ranking = _RANKING.get(device, ("reference",))
-    usable = (i for i in ranking if i in impls and not _why_not(i, function, device, can))
-    return next(usable)
+    ranking = (impl for impl in ranking if impl in IMPLS[function])
+    return next(impl for impl in ranking if not _why_not(impl, function, device, can))
 
 
 def _why_not(impl: str, function: str, device: str, can: bool) -> str:
