@@ -51,8 +51,11 @@ class Engine:
             latent: How latent steps find the next embedding; see `Realigner`.
 
         Raises:
+            ValueError: A size or a name is out of range.
             UnsupportedModel: The model's cache has no keys and values per token and layer.
         """
+        if latent not in (None, "realign", "softmax"):
+            raise ValueError(f"latent must be 'realign' or 'softmax', got {latent!r}")
         attachment = attach(model)
         self.model, self.tokenizer = model.eval(), tokenizer
         self.vocab_size = model.get_input_embeddings().weight.shape[0]
