@@ -1,6 +1,6 @@
 """For existing Hugging Face loops: paged and joined caches without an engine.
 
-    from agentprim.hf import PagedCache, join_caches, relocate
+from agentprim.hf import PagedCache, join_caches, relocate
 """
 
 from agentprim.cache.attach import attach

@@ -29,7 +29,9 @@ def attend(
 
     For each span s the query is turned by `-delta_s`, so its keys stay as they were stored:
 
-        score(q, k) = scale * (R(-delta_s) q)^T k        since (R(m) q)^T R(d) R(p) k = (R(-d) R(m) q)^T R(p) k
+        score(q, k) = scale * (R(-delta_s) q)^T k
+
+    since `(R(m) q)^T R(d) R(p) k = (R(-d) R(m) q)^T R(p) k`.
 
     Spans give partial results that are merged by their log-sum-exp. A key is visible iff its
     current position is at most the query's, and nearer than `window`. Soft-capping applies to each

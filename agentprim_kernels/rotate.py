@@ -18,7 +18,7 @@ def rotate_(
 ) -> None:
     """Apply `R(delta)` to the stored keys of every span, all layers of a group at once.
 
-        k_cache[:, slots of span s, :rotary_dim] <- R(delta_s) k_cache[:, slots of span s, :rotary_dim]
+        k_cache[:, slots of s, :rotary_dim] <- R(delta_s) k_cache[:, slots of s, :rotary_dim]
 
     Computed in fp32, rounded once to the cache dtype. *Agent Primitives* (arXiv 2602.03695), Eq. 1.
 

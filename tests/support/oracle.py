@@ -1,4 +1,4 @@
-"""The join oracle: one uncached forward in which the parts of a joined cache cannot see each other."""
+"""The join oracle: one uncached forward in which the parts of a cache cannot see each other."""
 
 import torch
 from torch import Tensor, nn
