@@ -42,7 +42,8 @@ def attend(
         query: `[batch, num_heads, num_queries, k_dim]`; any strides with a contiguous last
             dimension, dtype of the cache. Already rotated for its position.
         k_cache: One layer, `[num_pages, num_kv_heads, page_size, k_dim]`. `num_heads` is a
-            multiple of `num_kv_heads`; query head h reads KV head `h // (num_heads / num_kv_heads)`.
+            multiple of `num_kv_heads`; query head h reads KV head
+            `h // (num_heads / num_kv_heads)`.
         v_cache: The same with `v_dim`.
         page_table: As in `rotate_`.
         spans: int32 `[num_spans, 5]`; columns: start in `page_table`, slot offset in the first
