@@ -6,6 +6,7 @@ Message = dict[str, str]
 
 # contents that no template treats specially; only their place in the rendering matters
 _ONE, _TWO, _REPLY = "first probe", "second probe", "probe reply"
+_ORDER = "chat_template must render turns one after the other, got another order"
 
 
 class Chat:
@@ -32,6 +33,8 @@ class Chat:
         last = self._render([_user(_ONE), _assistant(_REPLY)])
         self._close = last[last.rfind(_REPLY) + len(_REPLY) :]
         self._turn = self._behind([_user(_TWO)])
+        if _TWO not in self._turn:
+            raise ValueError(_ORDER)
         # some templates begin every turn with the token that their tokenizer calls BOS
         bos = getattr(tokenizer, "bos_token", None) or ""
         alone = bos and last.startswith(bos) and not self._turn.startswith(bos)
@@ -93,9 +96,7 @@ class Chat:
         rendered = self._render([_user(_ONE), _assistant(_REPLY), *messages], **options)
         _, found, behind = rendered.partition(_REPLY)
         if not found or not behind.startswith(self._close):
-            raise ValueError(
-                "chat_template must render turns one after the other, got another order"
-            )
+            raise ValueError(_ORDER)
         return behind.removeprefix(self._close)
 
     def _render(self, messages: Sequence[Message], **options) -> str:

@@ -16,15 +16,23 @@ A = [10, 11, 60, 13, 80, 15, 16, 4, 18, 19, 20]
 Q = [21, 22, 3, 24, 25]
 
 
-@functools.cache
 def engine(family: str = "qwen3") -> Engine:
     """Return the engine of a family, the same in all tests; it keeps no state between calls."""
+    return _engine(family)
+
+
+def twin(family: str = "qwen3"):
+    """Return the model of a family as Hugging Face runs it."""
+    return _twin(family)
+
+
+@functools.cache
+def _engine(family: str) -> Engine:
     return Engine(build(family), tiny_tokenizer(), pool_tokens=8192, page_size=4)
 
 
 @functools.cache
-def twin(family: str = "qwen3"):
-    """Return the model of a family as Hugging Face runs it."""
+def _twin(family: str):
     return build(family)
 
 

@@ -34,7 +34,7 @@ def test_every_verb_keeps_only_what_it_returns(pool):
     ):
         call()
         assert pool.num_free == kept
-    del kv
+    kv.release()
     assert pool.num_free == free
 
 
