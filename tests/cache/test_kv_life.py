@@ -69,6 +69,20 @@ def test_a_dropped_cache_frees_its_pages_at_once(grad, no_collector, pair, pool,
     assert pool.num_free == pool.num_pages - 2
 
 
+def test_a_cache_keeps_what_it_was_started_from(no_collector, pair, pool, read):
+    model, twin = pair("llama")
+    kv = read(model, B, KV(pool))[0]
+    cache = PagedCache(model, kv=kv)
+    kv.release()
+    assert pool.num_free == pool.num_pages - 2
+    with torch.no_grad():
+        out = model(input_ids=torch.tensor([A]), past_key_values=cache).logits[0]
+        expected = twin(input_ids=torch.tensor([B + A])).logits[0, len(B) :]
+    assert (out - expected).abs().max() < 1e-5 * expected.abs().max()
+    del cache
+    assert pool.num_free == pool.num_pages
+
+
 def test_ten_thousand_discarded_kvs_leak_nothing(no_collector, kv, pool):
     free = pool.num_free
     for index in range(2500):

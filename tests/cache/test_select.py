@@ -93,6 +93,7 @@ def test_slices_of_gapped_spans(pair, pool_for, read):
     kv.release()
     part = gapped[2:9]
     assert [span.positions for span in part.spans] == [tuple(keep[2:9])]
+    assert [(span.start, span.stop) for span in part.spans] == [(keep[2], keep[8] + 1)]
     gapped.release()
     check_logits(model, twin, read, part, LONG, keep[2:9])
     assert part[3:].ids == [LONG[i] for i in keep[5:9]]
