@@ -1,0 +1,1 @@
+"""The command line: `agentprim run`, `agentprim demo`, `agentprim info`."""
