@@ -82,6 +82,7 @@ class Voting(Primitive):
         for number, item in enumerate(items):
             candidates = outputs[number * self.solvers : (number + 1) * self.solvers]
             chosen.append(self._elect(item, candidates))
+        del outputs, candidates  # who lost the vote is freed before the selector works
         turns = [prompts.SELECT.format(task=item.task) for item in items]
         return self.finish(self.selector, items, turns, chosen, speak)
 
