@@ -121,7 +121,7 @@ def attend_kernel(
         stop = tl.minimum(high.to(tl.int32), start + left)
         turned = turn_query(
             query[:, None], live[:, None], rotation + span * (2 * HALF),
-            K_DIM, K_PAD, HALF, INTERLEAVED,
+            BLOCK_M, K_DIM, K_PAD, HALF, INTERLEAVED,
         )  # fmt: skip
         for tile in range(start, stop):
             index = tile * BLOCK_N + tl.arange(0, BLOCK_N)
@@ -170,17 +170,19 @@ def attend_kernel(
             total = total * fade[:, None]
             weight = weight * fade + tl.exp2(sink - highest)
             best = highest
-    seen = weight > 0.0
-    total = total / tl.where(seen, weight, 1.0)[:, None]
-    sum_log = tl.where(seen, best + tl.log2(tl.where(seen, weight, 1.0)), float("-inf"))
+    # unseen, not "weight > 0": a query that is not a number must show
+    unseen = weight == 0.0
+    divisor = tl.where(unseen, 1.0, weight)
+    total = total / divisor[:, None]
+    sum_log = tl.where(unseen, float("-inf"), best + tl.log2(divisor))
     if not PARTIAL:
         sum_log = sum_log * 0.6931471805599453
     lse += batch * lse_batch + head * lse_head + token * lse_token + split
     tl.store(lse, sum_log, mask=live)
     out += batch * out_batch + head * out_head + token * out_token + split * out_split
     mask = live[:, None] & (v_dim < V_DIM)[None, :]
-    if PARTIAL:
-        mask &= seen[:, None]
+    if PARTIAL:  # the merge reads only what was seen
+        mask &= (weight != 0.0)[:, None]
     tl.store(out[:, None] + v_dim[None, :], total.to(out.dtype.element_ty), mask=mask)
 
 
@@ -230,6 +232,7 @@ def attend(
         HAS_SOFTCAP=softcap is not None, HAS_SINKS=sinks is not None, PARTIAL=splits > 1,
         PAGE_SIZE=fixed_page_size(k_cache), BLOCK_M=tiles.block_m, BLOCK_N=tiles.block_n,
         SPANS=span_block(spans), num_warps=tiles.num_warps, num_stages=tiles.num_stages,
+        maxnreg=255,
     )  # fmt: skip
     if splits > 1:
         merge(out, lse, to, to_lse, span_starts, sinks)

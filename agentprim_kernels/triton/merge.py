@@ -47,8 +47,8 @@ def merge_kernel(
     weight = tl.sum(tl.exp2(found - base), 0)
     if HAS_SINKS:
         weight += tl.exp2(sink - base)
-    seen = weight > 0.0
-    divisor = tl.where(seen, weight, 1.0)
+    unseen = weight == 0.0
+    divisor = tl.where(unseen, 1.0, weight)
 
     dim = tl.arange(0, V_PAD)
     total = tl.zeros((V_PAD,), tl.float32)
@@ -57,14 +57,14 @@ def merge_kernel(
         found = tl.load(partial_lse + split, mask=split < num_splits, other=float("-inf"))
         share = tl.exp2(found - base)
         # a split that saw nothing has written nothing
-        mask = (found > float("-inf"))[:, None] & (dim < V_DIM)[None, :]
+        mask = (found != float("-inf"))[:, None] & (dim < V_DIM)[None, :]
         rows = tl.load(partial_out + split[:, None] * V_DIM + dim[None, :], mask=mask, other=0.0)
         total += tl.sum(rows * share[:, None], 0)
     total = total / divisor
     out += batch * out_batch + head * out_head + token * out_token
     tl.store(out + dim, total.to(out.dtype.element_ty), mask=dim < V_DIM)
     sum_log = (base + tl.log2(divisor)) * 0.6931471805599453
-    tl.store(lse + row, tl.where(seen, sum_log, float("-inf")))
+    tl.store(lse + row, tl.where(unseen, float("-inf"), sum_log))
 
 
 def merge(

@@ -55,18 +55,21 @@ def plan(
         processors: Multiprocessors to fill.
     """
     wide = max(16, next_power_of_2(max(k_dim, v_dim)))
-    if dtype.itemsize > 2:
-        # fp32 products run without tensor cores: small tiles keep the operands in registers
-        block_m, block_n, warps, stages = 16, 32, 4, 2
-        if wide > 128:
-            block_n, warps = 16, 8
+    few = max(16, next_power_of_2(rows))
+    # chosen so that nothing spills on sm_80, sm_90 and sm_100, see bench/results/cubin_report.json
+    if dtype.itemsize > 2:  # fp32 products run without tensor cores, operands in registers
+        block_m, stages = 16, 2
+        block_n, warps = (32, 4) if wide <= 64 else (16, 4 if wide <= 128 else 8)
+    elif few == 16:  # decode: page table and tiles prefetched, two tiles deep
+        block_m, stages = 16, 5
+        block_n, warps = (64, 4) if wide <= 128 else (32, 8)
+    elif wide <= 64:
+        block_m, block_n, stages = min(128 if rows >= 512 else 64, few), 64, 2
+        warps = 8 if block_m == 128 else 4
     else:
-        block_m = min(64, max(16, next_power_of_2(rows)))
-        block_n, warps, stages = (64, 4, 3) if wide <= 64 else (64, 4, 2)
-        if wide > 128:
-            block_n, warps = 32, 8
-        elif rows >= 512:
-            block_m, warps = 128, 8
+        padded = max(k_dim, v_dim) != wide
+        block_m, block_n = (min(64, few), 32 if padded else 64) if wide <= 128 else (32, 32)
+        warps, stages = 8, 2
     blocks = cdiv(rows, block_m)
     wanted = cdiv(_PER_PROCESSOR * processors, max(1, blocks * programs))
     splits = max(1, min(wanted, cdiv(capacity, block_n), _MOST_SPLITS))

@@ -5,6 +5,7 @@ import triton.language as tl
 from torch import Tensor
 
 from agentprim_kernels.triton.launch import (
+    MOST_REGISTERS,
     cdiv,
     fixed_page_size,
     launch,
@@ -87,4 +88,5 @@ def rotate_(
         spans.shape[0], num_rows, num_tiles, page_size,
         HALF=half, HALF_PAD=half_pad, INTERLEAVED=interleaved,
         PAGE_SIZE=fixed_page_size(k_cache), ROWS=rows, SPANS=span_block(spans),
+        maxnreg=MOST_REGISTERS,
     )  # fmt: skip

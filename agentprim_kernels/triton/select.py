@@ -5,6 +5,7 @@ import triton.language as tl
 from torch import Tensor
 
 from agentprim_kernels.triton.launch import (
+    MOST_REGISTERS,
     cdiv,
     copy_widths,
     fixed_page_size,
@@ -112,4 +113,5 @@ def select_(
         **copy_widths(k_cache, v_cache, rotation.shape[-1]), INTERLEAVED=interleaved,
         OUT_PAGE_SIZE=fixed_page_size(out_k), PAGE_SIZE=fixed_page_size(k_cache),
         TOKENS=token_block, HEADS=head_block,
+        maxnreg=MOST_REGISTERS,
     )  # fmt: skip

@@ -5,6 +5,7 @@ import triton.language as tl
 from torch import Tensor
 
 from agentprim_kernels.triton.launch import (
+    MOST_REGISTERS,
     cdiv,
     fixed_page_size,
     launch,
@@ -84,4 +85,5 @@ def store_(
         tokens, slot_mapping.shape[1], heads, page_size,
         K_DIM=k_dim, K_PAD=next_power_of_2(k_dim), V_DIM=v_dim, V_PAD=next_power_of_2(v_dim),
         PAGE_SIZE=fixed_page_size(k_cache), TOKENS=token_block, HEADS=head_block,
+        maxnreg=MOST_REGISTERS,
     )  # fmt: skip
