@@ -4,6 +4,7 @@ import pytest
 
 from agentprim import Planning, Review, Voting
 from tests.agent.crew import same
+from tests.engine.making import engine
 from tests.primitives.team import SHORT, Heard, calls, handovers, make, role
 
 CHAINS = {
@@ -152,11 +153,4 @@ def test_a_switch_reaches_every_join(kind):
 def test_an_appended_chain_reads_one_text():
     out = make(Planning, inner="prefill", join="append")("why?", **SHORT)
     assert out.usage.relocated == 0
-    same(out.kv.hidden, out_of(out), 1e-4)
-
-
-def out_of(out):
-    """Read the ids of an answer's cache as one text."""
-    from tests.engine.making import engine
-
-    return engine().prefill(out.kv.ids).hidden
+    same(out.kv.hidden, engine().prefill(out.kv.ids).hidden)
