@@ -14,15 +14,12 @@ def quiet() -> Iterator[None]:
 
     Faults still come as exceptions, which carry their message themselves.
     """
-    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
+    verbosity = logging.get_verbosity()
+    logging.set_verbosity_error()  # its handler has taken its stream long ago
     try:
-        # some bars know no switch; ours go to a stream that was taken before
+        # our own progress has taken its stream before, too; bars take theirs when they start
         with warnings.catch_warnings(), redirect_stderr(io.StringIO()):
             warnings.simplefilter("ignore")
             yield
     finally:
         logging.set_verbosity(verbosity)
-        if bars:
-            logging.enable_progress_bar()
