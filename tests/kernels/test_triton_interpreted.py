@@ -17,7 +17,7 @@ LEAST = 150  # tests; fewer means that some were lost
 
 
 def run(*arguments, **environment):
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
     rest = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}
     root = FOLDER.parents[2]
     return subprocess.run(
