@@ -58,7 +58,7 @@ def rotation(value: Tensor, lead: tuple[int, ...], dim: int) -> None:
     require(tuple(value.shape[:-1]) == (*lead, 2), "rotation", want, tuple(value.shape))
     require(value.shape[-1] * 2 <= dim, "rotation", f"turn at most k_dim = {dim} dims",
             value.shape[-1] * 2)  # fmt: skip
-    require(value[0].is_contiguous(), "rotation", "be contiguous within a layer", value.stride())
+    require(value[:1].is_contiguous(), "rotation", "be contiguous within a layer", value.stride())
 
 
 def alike(out: Tensor, source: Tensor, out_name: str, source_name: str) -> None:
