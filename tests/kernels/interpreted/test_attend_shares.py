@@ -43,7 +43,7 @@ def decode(lengths, *, queries=1, dtype=torch.float32, dim=16, group=2, seed=0, 
         "spans": spans,
         "rotation": cases.rotation(deltas, 1, dim)[0],
         "span_starts": torch.tensor([0, len(spans)], dtype=torch.int32),
-        "query_positions": (max(end, queries) - queries + torch.arange(queries, dtype=torch.int32))[None],
+        "query_positions": torch.arange(queries, dtype=torch.int32)[None] + max(end - queries, 0),
         "scale": dim**-0.5,
     } | options
 
