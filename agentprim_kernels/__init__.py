@@ -9,20 +9,25 @@ from agentprim_kernels.attend import attend
 from agentprim_kernels.build_info import build_info
 from agentprim_kernels.copy_pages import copy_pages_
 from agentprim_kernels.materialize import materialize_
+from agentprim_kernels.pack_pages import pack_pages_, unpack_pages_
 from agentprim_kernels.pool import PagePool, PoolExhausted
 from agentprim_kernels.rotate import rotate_
 from agentprim_kernels.select import select_
+from agentprim_kernels.staging_ring import StagingRing
 from agentprim_kernels.store import store_
 
 __all__ = [
     "PagePool",
     "PoolExhausted",
+    "StagingRing",
     "attend",
     "build_info",
     "copy_pages_",
     "materialize_",
+    "pack_pages_",
     "rotate_",
     "rotation",
     "select_",
     "store_",
+    "unpack_pages_",
 ]

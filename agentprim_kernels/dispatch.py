@@ -13,7 +13,7 @@ IMPLS = {
     **dict.fromkeys(
         ("rotate_", "store_", "materialize_", "select_", "attend"), ("triton", "cpp", "reference")
     ),
-    "copy_pages_": ("cuda", "cpp", "reference"),
+    **dict.fromkeys(("copy_pages_", "pack_pages_", "unpack_pages_"), ("cuda", "cpp", "reference")),
 }
 _PACKAGES = {"triton": "triton", "cuda": "native", "cpp": "native", "reference": "reference"}
 _RANKING = {"cpu": ("cpp", "reference"), "cuda": ("triton", "cuda", "reference")}

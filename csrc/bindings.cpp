@@ -3,6 +3,7 @@
 #include <pybind11/stl.h>
 
 #include <array>
+#include <memory>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -10,9 +11,11 @@
 #include "attend.h"
 #include "copy_pages.h"
 #include "materialize.h"
+#include "pack_pages.h"
 #include "pool.h"
 #include "rotate.h"
 #include "select.h"
+#include "staging_ring.h"
 #include "store.h"
 
 namespace py = pybind11;
@@ -113,6 +116,21 @@ void copy_pages_cuda(const Memory<5>& out, const Memory<5>& in, int64_t item, ui
                       device, pointer<void>(stream));
 }
 
+template <bool unpacks>
+void pack_pages(uintptr_t packed, uintptr_t pages, int64_t num_pages, const Memory<5>& cache,
+                int64_t item, int64_t threads) {
+  ap::pack_pages({view_of(cache, item), pointer<char>(packed), unpacks}, pointer<int32_t>(pages),
+                 num_pages, threads);
+}
+
+template <bool unpacks>
+void pack_through(ap::StagingRing& ring, uintptr_t packed, uintptr_t pages, int64_t num_pages,
+                  const Memory<5>& cache, int64_t item, int64_t threads, bool pinned,
+                  uintptr_t stream) {
+  ring.run({view_of(cache, item), pointer<char>(packed), unpacks}, pointer<int32_t>(pages),
+           num_pages, pinned, pointer<void>(stream), threads);
+}
+
 // the conversions by themselves, so that every bit pattern can be tested
 void cast(uintptr_t out, uintptr_t in, int64_t count, int dtype, bool widens,
           const std::string& isa) {
@@ -146,6 +164,19 @@ void bind_pool(py::module_& m) {
   });
 }
 
+void bind_ring(py::module_& m) {
+  const auto make = [](int device, int64_t stages, int64_t bytes, int64_t blocks) {
+    return std::make_unique<ap::StagingRing>(
+        device < 0 ? ap::host_stages(stages, bytes)
+                   : ap::cuda_stages(device, stages, bytes, blocks), bytes);
+  };
+  py::class_<ap::StagingRing>(m, "StagingRing")
+      .def(py::init(make), py::arg("device"), py::arg("stages"), py::arg("stage_bytes"),
+           py::arg("blocks"))
+      .def("pack_pages_", pack_through<false>, NoGil())
+      .def("unpack_pages_", pack_through<true>, NoGil());
+}
+
 // the last argument names the kind of processor that loops are compiled for; empty takes the best
 template <typename... Args, size_t... I>
 void bind_op(py::module_& m, const char* name, void (*op)(Args...), std::index_sequence<I...>) {
@@ -176,5 +207,8 @@ PYBIND11_MODULE(_C, m) {
   bind_op(m, "cast_", cast);
   m.def("copy_pages_", copy_pages, NoGil());
   m.def("copy_pages_cuda_", copy_pages_cuda, NoGil());
+  m.def("pack_pages_", pack_pages<false>, NoGil());
+  m.def("unpack_pages_", pack_pages<true>, NoGil());
   bind_pool(m);
+  bind_ring(m);
 }
