@@ -148,6 +148,19 @@ class KV:
 
         return to_cache(self)
 
+    def offload(self):
+        """Move to host memory and release this KV; `restore` on what it returns brings it back.
+
+        Returns:
+            A `Parked`. Pages that another KV shares are copied and stay where they are.
+
+        Raises:
+            ValueError: The KV was released.
+        """
+        from agentprim.cache.offload import offload
+
+        return offload(self)
+
     def peek(self, n: int = 20) -> str:
         """Say what the model would say next: its `n` most likely tokens, on a fork thrown away.
 

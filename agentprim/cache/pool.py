@@ -3,12 +3,15 @@
 from collections import Counter, deque
 from dataclasses import replace
 
+import torch
+
 from agentprim.cache.group import LayerGroup, build_groups
 from agentprim.cache.layout import Layout
 from agentprim.cache.lease import Lease
 from agentprim.cache.span import Span
 from agentprim.config import PoolConfig
 from agentprim_kernels.pool import PagePool
+from agentprim_kernels.staging_ring import STAGE_BYTES, StagingRing
 
 
 class Pool:
@@ -29,6 +32,7 @@ class Pool:
         }
         self._pages = PagePool(config.pages, config.page_size)
         self._returned: deque[list[int]] = deque()
+        self._rings: dict[torch.device, StagingRing] = {}
 
     @property
     def num_pages(self) -> int:
@@ -86,6 +90,19 @@ class Pool:
         return all(
             self._pages.refcount(page) == held[page] for span in spans for page in span.pages
         )
+
+    def ring(self, device: torch.device) -> StagingRing | None:
+        """Return what copies pages between a device and the host, made when first asked for.
+
+        None where plain copies do: on a CPU, or without the compiled CUDA part.
+        """
+        if device.type != "cuda" or StagingRing.why_not(device):
+            return None
+        if device not in self._rings:
+            caches = [cache for group in self.groups for cache in (group.k_cache, group.v_cache)]
+            page = max(cache.nbytes // self.num_pages for cache in caches)
+            self._rings[device] = StagingRing(device, stage_bytes=max(page, STAGE_BYTES))
+        return self._rings[device]
 
     def _take_back(self) -> None:
         while self._returned:
