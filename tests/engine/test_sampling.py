@@ -95,20 +95,23 @@ def test_a_penalty_counts_what_a_row_has_read_and_said():
     assert singles[0].ids != one.generate(A, **count).ids
 
 
-def test_a_penalty_does_not_punish_the_id_that_pads():
+@pytest.mark.parametrize("liked", ["pad", "last"])
+def test_a_penalty_does_not_punish_what_stands_for_no_token(liked):
     one = engine()
-    pad = one.pad_id
-    assert pad not in A + Q
+    best = one.pad_id if liked == "pad" else one.vocab_size - 1
+    assert best not in A + Q
+    thought = one.latent(one.prefill(A), 2)
 
     def like(module, args, output):
-        output.logits[..., pad] = output.logits.amax(-1) + 0.01
+        output.logits[..., best] = output.logits.amax(-1) + 0.01
 
     handle = one.model.register_forward_hook(like)
     try:
-        rows = one.generate([A, Q], max_new_tokens=1, repetition_penalty=9.0)
+        rows = one.generate([A, Q], [thought, thought[:0]], max_new_tokens=1,
+                            repetition_penalty=9.0)  # fmt: skip
     finally:
         handle.remove()
-    assert [out.ids[0] for out in rows] == [pad, pad]
+    assert [out.ids[0] for out in rows] == [best, best]
 
 
 def test_threads_do_not_disturb_each_others_draws():
