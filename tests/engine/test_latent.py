@@ -49,7 +49,7 @@ def test_steps_equal_feeding_the_same_embeddings_to_the_plain_model(family, meth
     torch.testing.assert_close(kv.hidden / scale, states[-1] / scale, atol=1e-3, rtol=0)
 
 
-@pytest.mark.parametrize("family", ["llama", "gptj"])
+@pytest.mark.parametrize("family", ["llama", "falcon"])  # falcon reads dense tensors
 def test_a_batch_thinks_like_its_rows_alone(family):
     one = engine(family)
     kvs = [one.prefill(ids) for ids in (A, B, Q)]
@@ -150,6 +150,23 @@ def test_a_state_that_is_not_finite_is_an_error_and_frees_its_pages():
     with pytest.raises(VerificationFailed, match="finite"):
         one.latent(kv, 3)
     assert one.pool.num_free == free
+
+
+def test_a_row_that_settled_takes_no_more_steps_while_others_do():
+    one = engine()
+    kvs, calls = [one.prefill(A), one.prefill(B)], []
+
+    def repeat_the_first(module, args, output):
+        calls.append(1)
+        output[0][0] = 1.0
+        output[0][1] = 1.0 if len(calls) % 2 else -1.0
+
+    handle = one.model.base_model.register_forward_hook(repeat_the_first)
+    try:
+        found = one.latent(kvs, 5, settle=0.99)
+    finally:
+        handle.remove()
+    assert [len(new) - len(old) for new, old in zip(found, kvs, strict=True)] == [2, 5]
 
 
 def test_a_row_that_settled_is_not_blamed_for_what_comes_after_it():
