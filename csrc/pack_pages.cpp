@@ -17,6 +17,17 @@ Packing with_long_rows(Packing packing) {
   return packing;
 }
 
+int64_t unit_bytes(const Packing& packing) {
+  const View& cache = packing.cache;
+  const uint64_t bits = reinterpret_cast<uintptr_t>(packing.packed) |
+                        reinterpret_cast<uintptr_t>(cache.data) | cache.layer_stride |
+                        cache.page_stride | cache.head_stride | cache.slot_stride |
+                        cache.row_bytes();
+  int64_t bytes = 16;
+  while (bytes > 2 && bits % bytes) bytes /= 2;
+  return bytes;
+}
+
 void pack_pages(const Packing& whole, const int32_t* pages, int64_t num_pages, int64_t threads) {
   const Packing packing = with_long_rows(whole);
   const int64_t bytes = packing.cache.row_bytes(), rows = num_pages * packing.rows_of_page();

@@ -68,8 +68,8 @@ void StagingRing::pack(const Call& call) {
   for (int64_t chunk = 0; chunk < chunks + ahead; ++chunk) {
     Stage& stage = *stages_[chunk % ahead];
     const int64_t before = chunk - ahead;  // the chunk that this stage had last
-    if (before < chunks) stage.wait();
     if (before >= 0 && before < chunks) {
+      stage.wait();
       call.move(call.packed(before), call.host(stage, before), call.bytes(before));
     }
     if (chunk >= chunks) continue;
@@ -84,7 +84,7 @@ void StagingRing::unpack(const Call& call) {
   const int64_t chunks = call.chunks(), ahead = static_cast<int64_t>(stages_.size());
   for (int64_t chunk = 0; chunk < chunks; ++chunk) {
     Stage& stage = *stages_[chunk % ahead];
-    stage.wait();
+    stage.wait();  // for the chunk before, maybe of an earlier call, to have left host memory
     call.move(call.host(stage, chunk), call.packed(chunk), call.bytes(chunk));
     if (chunk < ahead) stage.follow(call.stream);
     stage.copy_bytes(stage.device, call.host(stage, chunk), call.bytes(chunk));

@@ -9,35 +9,19 @@ namespace agentprim {
 
 namespace {
 
-constexpr int kThreads = 512, kWarp = 32;
-constexpr int kUnroll = 4;  // few blocks reach the bandwidth only with many loads on their way
+constexpr int kThreads = 512, kWarps = kThreads / 32;
 
 struct PageList {
   int32_t pages[kPagesPerStage];
 };
 
-// one warp a row; neighbours in a warp copy neighbouring units
 template <typename Unit>
 __global__ void __launch_bounds__(kThreads)
     pack_rows(const __grid_constant__ Packing packing, const __grid_constant__ PageList list,
-              int64_t rows, int64_t units) {
-  const int lane = threadIdx.x % kWarp;
-  const int64_t step = int64_t{gridDim.x} * (kThreads / kWarp);
-  int64_t row = int64_t{blockIdx.x} * (kThreads / kWarp) + threadIdx.x / kWarp;
-  for (; row < rows; row += step) {
-    const RowCopy at = locate(packing, list.pages, row);
-    Unit* __restrict__ out = reinterpret_cast<Unit*>(at.out);
-    const Unit* __restrict__ in = reinterpret_cast<const Unit*>(at.in);
-    int64_t i = lane;
-    for (; i + (kUnroll - 1) * kWarp < units; i += kUnroll * kWarp) {
-      Unit held[kUnroll];
-#pragma unroll
-      for (int j = 0; j < kUnroll; ++j) held[j] = in[i + j * kWarp];
-#pragma unroll
-      for (int j = 0; j < kUnroll; ++j) out[i + j * kWarp] = held[j];
-    }
-    for (; i < units; i += kWarp) out[i] = in[i];
-  }
+              int64_t rows) {
+  copy_rows<Unit>(packing, list.pages, rows,
+                  int64_t{blockIdx.x} * kWarps + threadIdx.x / 32, int64_t{gridDim.x} * kWarps,
+                  threadIdx.x % 32);
 }
 
 void check(cudaError_t error, const char* what) {
@@ -88,20 +72,11 @@ class CudaStage final : public Stage {
     PageList list;
     for (int64_t i = 0; i < num_pages; ++i) list.pages[i] = pages[i];
     const int64_t rows = num_pages * packing.rows_of_page();
-    const View& cache = packing.cache;
-    // bits set somewhere in the addresses, strides and lengths: their lowest is the alignment
-    const uint64_t bits = reinterpret_cast<uintptr_t>(packing.packed) |
-                          reinterpret_cast<uintptr_t>(cache.data) | cache.layer_stride |
-                          cache.page_stride | cache.head_stride | cache.slot_stride |
-                          cache.row_bytes();
-    if (bits % 16 == 0) {
-      start<uint4>(packing, list, rows);
-    } else if (bits % 8 == 0) {
-      start<uint2>(packing, list, rows);
-    } else if (bits % 4 == 0) {
-      start<uint32_t>(packing, list, rows);
-    } else {
-      start<uint16_t>(packing, list, rows);
+    switch (unit_bytes(packing)) {
+      case 16: return start<Unit16>(packing, list, rows);
+      case 8: return start<uint64_t>(packing, list, rows);
+      case 4: return start<uint32_t>(packing, list, rows);
+      default: return start<uint16_t>(packing, list, rows);
     }
   }
 
@@ -124,10 +99,9 @@ class CudaStage final : public Stage {
   // a capped grid: the rest of the device goes on with what it runs
   template <typename Unit>
   void start(const Packing& packing, const PageList& list, int64_t rows) {
-    const int64_t units = packing.cache.row_bytes() / static_cast<int64_t>(sizeof(Unit));
-    const int64_t most = (rows + kThreads / kWarp - 1) / (kThreads / kWarp);
+    const int64_t most = (rows + kWarps - 1) / kWarps;
     const auto blocks = static_cast<unsigned>(most < blocks_ ? most : blocks_);
-    pack_rows<Unit><<<blocks, kThreads, 0, stream_>>>(packing, list, rows, units);
+    pack_rows<Unit><<<blocks, kThreads, 0, stream_>>>(packing, list, rows);
     check(cudaGetLastError(), "starting the gathering kernel");
   }
 
