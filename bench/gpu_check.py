@@ -21,7 +21,7 @@ sys.path.insert(0, str(ROOT))
 import torch  # noqa: E402
 import triton  # noqa: E402
 
-from bench import gpu_cases, gpu_timing  # noqa: E402
+from bench import gpu_cases, gpu_offload, gpu_timing  # noqa: E402
 
 BUDGET = 290  # seconds
 
@@ -90,6 +90,7 @@ def main() -> int:
             section("moves", gpu_timing.moves, options.quick)
             section("decode", gpu_timing.decode, options.quick)
             section("prefill", gpu_timing.prefill, options.quick)
+            section("offload", gpu_offload.offload, options.quick)
             if not options.quick:
                 section("plans", gpu_timing.plans)
     errors = [title for title, part in report.items() if isinstance(part, dict) and "error" in part]

@@ -7,6 +7,7 @@ import torch
 
 import agentprim_kernels as ak
 from agentprim_kernels.native.memory import memory
+from bench import gpu_offload
 from tests.kernels import cases
 
 PAGES = torch.tensor([7, 0, 11, 3, 4], dtype=torch.int32)
@@ -118,6 +119,11 @@ def test_two_threads_share_a_ring():
     assert not wrong
 
 
+@pytest.mark.usefixtures("compiled")
+def test_the_round_trip_of_the_gpu_check_goes_through_a_ring():
+    assert gpu_offload.check_all(torch.device("cpu")) == 24
+
+
 def test_arguments_are_checked():
     cache = cases.cache(6, torch.float32)
     packed = packed_like(cache, 5)
@@ -160,27 +166,7 @@ def test_a_ring_for_a_gpu_without_a_driver_is_one_clear_error(compiled):
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
-@pytest.mark.parametrize("dtype", cases.DTYPES)
-@pytest.mark.parametrize("dim", [7, 8, 64])
-@pytest.mark.parametrize("pinned", [False, True])
-def test_a_ring_keeps_the_order_of_the_current_stream(compiled, dtype, dim, pinned):
+def test_a_ring_keeps_the_order_of_the_current_stream(compiled):
     if not compiled.cuda_built:
         pytest.skip("the compiled module was built without CUDA")
-    ring = ak.StagingRing("cuda:0", stages=2, stage_bytes=2 * 2 * 2 * 8 * dim * 4)
-    source = cases.cache(8, dtype, dim=dim)
-    cache, back = torch.zeros_like(source).cuda(), torch.zeros_like(source).cuda()
-    packed = packed_like(source, 5)
-    packed = packed.pin_memory() if pinned else packed
-    with torch.cuda.stream(torch.cuda.Stream()):
-        torch.cuda._sleep(50_000_000)  # the copy must wait for this and for what comes behind
-        cache.copy_(source.cuda(non_blocking=True))
-        ak.pack_pages_(packed, PAGES, cache, ring=ring)
-        assert torch.equal(packed, source[:, PAGES.long()].transpose(0, 1))
-        torch.cuda._sleep(50_000_000)
-        ak.unpack_pages_(back, PAGES, packed, ring=ring)
-        packed.zero_()
-        seen = back.clone()
-        torch.cuda.current_stream().synchronize()
-    assert torch.equal(seen[:, PAGES.long()].cpu(), source[:, PAGES.long()])
-    rest = sorted(set(range(12)) - set(PAGES.tolist()))
-    assert not seen[:, rest].any()
+    assert gpu_offload.check_all(torch.device("cuda:0")) == 48
