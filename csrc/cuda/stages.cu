@@ -31,6 +31,20 @@ void check(cudaError_t error, const char* what) {
   }
 }
 
+// torch has one current device with us: leave it as it was
+class OnDevice {
+ public:
+  explicit OnDevice(int device) {
+    check(cudaGetDevice(&before_), "asking for the device");
+    check(cudaSetDevice(device), "choosing the device");
+  }
+  OnDevice(const OnDevice&) = delete;
+  ~OnDevice() { cudaSetDevice(before_); }
+
+ private:
+  int before_ = 0;
+};
+
 class CudaStage final : public Stage {
  public:
   // freed by the destructor also where a later step of making it fails
@@ -61,7 +75,7 @@ class CudaStage final : public Stage {
   }
 
   void follow(void* stream) override {
-    // this runtime is linked in, so it has a current device of its own beside torch's
+    // Python puts the device back that was current before the call
     check(cudaSetDevice(device_index_), "choosing the device");
     check(cudaEventRecord(event_, static_cast<cudaStream_t>(stream)), "recording an event");
     check(cudaStreamWaitEvent(stream_, event_, 0), "waiting for an event");
@@ -114,7 +128,7 @@ class CudaStage final : public Stage {
 }  // namespace
 
 Stages cuda_stages(int device, int64_t count, int64_t bytes, int64_t blocks) {
-  check(cudaSetDevice(device), "choosing the device");
+  const OnDevice guard(device);
   Stages stages;
   while (static_cast<int64_t>(stages.size()) < count) {
     auto stage = std::make_unique<CudaStage>(device, blocks);
