@@ -33,6 +33,8 @@ def test_relocated_senders_are_read_as_one_blocked_text(family, offsets):
     model = twin(family)
     expected = _greedy(lambda reply: blocked_logits(model, parts, query + reply, starts=starts))
     assert list(out.ids) == expected
+    logits = blocked_logits(model, parts, query + expected, starts=starts)
+    same(c.engine.logits(out.hidden), logits[-1], 1e-3)
     assert out.kv.ids[: out.reply_start] == [i for part in (*parts, query) for i in part]
 
 
