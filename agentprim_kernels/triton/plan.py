@@ -59,7 +59,7 @@ def plan(
     # chosen so that nothing spills on sm_80, sm_90 and sm_100, see bench/results/cubin_report.json
     if dtype.itemsize > 2:  # fp32 products run without tensor cores, operands in registers
         block_m, stages = 16, 2
-        block_n, warps = (32, 4) if wide <= 64 else (16, 4 if wide <= 128 else 8)
+        block_n, warps = 16, 4 if wide <= 128 else 8
     elif few == 16:  # decode: page table and tiles prefetched, two tiles deep
         block_m, stages = 16, 5
         block_n, warps = (64, 4) if wide <= 128 else (32, 8)
@@ -67,7 +67,7 @@ def plan(
         block_m, block_n, stages = min(128 if rows >= 512 else 64, few), 64, 2
         warps = 8 if block_m == 128 else 4
     else:
-        padded = max(k_dim, v_dim) != wide
+        padded = max(k_dim, v_dim) != wide  # takes registers
         block_m, block_n = (min(64, few), 32 if padded else 64) if wide <= 128 else (32, 32)
         warps, stages = 8, 2
     blocks = cdiv(rows, block_m)

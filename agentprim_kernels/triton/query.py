@@ -17,29 +17,33 @@ def turn_query(
 ):
     """Load `R(-delta) q` as `[rows, K_PAD]` in the query's dtype, turned in fp32, rounded once.
 
-    Each element is loaded beside its partner, so that no value moves between threads and the keys
-    need not be split into halves: a' = a cos + b sin, b' = b cos - a sin.
+    a' = a cos + b sin, b' = b cos - a sin, and dims that do not turn have cos 1 and sin 0. Neither
+    way of pairing moves a value between threads, and keys need not be split into halves.
     """
     dim = tl.arange(0, K_PAD)
+    inside = (dim < K_DIM)[None, :]
     if HALF == 0:
-        return tl.load(query + dim[None, :], mask=live & (dim < K_DIM)[None, :], other=0.0)
+        return tl.load(query + dim[None, :], mask=live & inside, other=0.0)
     if INTERLEAVED:
-        leads = dim % 2 == 0
-        pair = dim // 2
-        partner = dim ^ 1
+        pairs = tl.load(query + dim[None, :], mask=live & inside, other=0.0).to(tl.float32)
+        a, b = tl.split(tl.reshape(pairs, (ROWS, K_PAD // 2, 2)))
+        pair = tl.arange(0, K_PAD // 2)
+        cos = tl.load(rotation + pair, mask=pair < HALF, other=1.0)[None, :]
+        sin = tl.load(rotation + HALF + pair, mask=pair < HALF, other=0.0)[None, :]
+        turned = tl.reshape(tl.join(a * cos + b * sin, b * cos - a * sin), (ROWS, K_PAD))
     else:
         leads = dim < HALF
         pair = tl.where(leads, dim, dim - HALF)
         partner = tl.where(leads, dim + HALF, dim - HALF)
-    turns = dim < 2 * HALF
-    turned = tl.zeros((ROWS, K_PAD), tl.float32)
-    # a real loop: with both terms in registers at once, a large block would spill
-    for term in tl.range(0, 2, loop_unroll_factor=1):
-        own = term == 0
-        factor = tl.load(rotation + term * HALF + pair, mask=turns, other=1.0)
-        factor = tl.where(leads | own, factor, -factor)
-        mask = (dim < K_DIM) & (turns | own)
-        source = tl.where(own, dim, partner)
-        part = tl.load(query + source[None, :], mask=live & mask[None, :], other=0.0)
-        turned += part.to(tl.float32) * factor[None, :]
+        turns = dim < 2 * HALF
+        turned = tl.zeros((ROWS, K_PAD), tl.float32)
+        # a real loop: with element and partner in registers at once, a large block would spill
+        for term in tl.range(0, 2, loop_unroll_factor=1):
+            own = term == 0
+            factor = tl.load(rotation + term * HALF + pair, mask=turns, other=1.0)
+            factor = tl.where(leads | own, factor, -factor)
+            mask = live & ((dim < K_DIM) & (turns | own))[None, :]
+            source = tl.where(own, dim, partner)
+            part = tl.load(query + source[None, :], mask=mask, other=0.0)
+            turned += part.to(tl.float32) * factor[None, :]
     return turned.to(query.dtype.element_ty)
