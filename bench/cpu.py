@@ -1,0 +1,34 @@
+"""Run the benchmarks of this CPU, keep the figures and show them: `python -m bench.cpu`.
+
+Further arguments go to pytest, for example `-k rotate` or `--threads 1`.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+import cpuinfo
+import pytest
+
+from bench.show import show
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def main(arguments: list[str]) -> int:
+    """Run all, or what pytest's arguments choose; only a whole run is kept under its CPU's name."""
+    brand = cpuinfo.get_cpu_info().get("brand_raw", "unknown")
+    name = re.sub(r"[^a-z0-9]+", "_", brand.lower()).strip("_")
+    results = ROOT / "bench" / "results"
+    path = results / f"cpu_{name}.json" if not arguments else ROOT / "build" / "bench.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    quiet = ["-p", "no:cacheprovider", "--benchmark-columns=median,iqr,rounds"]
+    code = pytest.main([str(ROOT / "bench"), *quiet, f"--benchmark-json={path}", *arguments])
+    if path.exists() and path.stat().st_size:
+        show(path)
+        print(path.relative_to(ROOT))
+    return int(code)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,38 @@
+"""Show a file of results as a table: `python -m bench.show bench/results/cpu_NAME.json`."""
+
+import json
+import sys
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+KNOWN = {"bytes_moved", "gb_per_s", "share_of_copy", "tokens", "spans", "layers", "new_tokens"}
+
+
+def show(path: Path) -> None:
+    """Print one row a benchmark: time, rate, share of a plain copy, and other figures."""
+    record = json.loads(path.read_text())
+    machine = record["machine_info"]
+    table = Table(title=", ".join(f"{k} {v}" for k, v in machine.items()), title_justify="left")
+    table.add_column("benchmark")
+    for name in ("ms", "GB/s", "of a copy"):
+        table.add_column(name, justify="right")
+    table.add_column("more", overflow="fold")
+    for one in record["benchmarks"]:
+        about = one["extra_info"]
+        share = f"{about['share_of_copy']:.0%}" if "share_of_copy" in about else ""
+        more = "\n".join(f"{k} {_round(v)}" for k, v in about.items() if k not in KNOWN)
+        median = f"{one['stats']['median'] * 1e3:.3f}"
+        table.add_row(Text(one["name"].removeprefix("test_")), median,
+                      str(about.get("gb_per_s", "")), share, more)  # fmt: skip
+    Console().print(table)
+
+
+def _round(value: object) -> object:
+    return f"{value:.4g}" if isinstance(value, float) else value
+
+
+if __name__ == "__main__":
+    show(Path(sys.argv[1]))
