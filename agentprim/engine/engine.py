@@ -40,6 +40,7 @@ class Engine:
         pool_tokens: int = 65536,
         page_size: int = 16,
         latent: Method | None = None,
+        latent_temperature: float = 0.5,
     ) -> None:
         """Prepare a model and allocate its pool.
 
@@ -49,6 +50,7 @@ class Engine:
             pool_tokens: Tokens that all live KVs together may hold.
             page_size: Tokens in a page.
             latent: How latent steps find the next embedding; see `Realigner`.
+            latent_temperature: Of the expected embedding (`latent="softmax"`).
 
         Raises:
             ValueError: A size or a name is out of range.
@@ -56,6 +58,8 @@ class Engine:
         """
         if latent not in (None, "realign", "softmax"):
             raise ValueError(f"latent must be 'realign' or 'softmax', got {latent!r}")
+        if not latent_temperature > 0:
+            raise ValueError(f"latent_temperature must be positive, got {latent_temperature}")
         attachment = attach(model)
         self.model, self.tokenizer = model.eval(), tokenizer
         self.vocab_size = model.get_input_embeddings().weight.shape[0]
@@ -63,7 +67,8 @@ class Engine:
         self.pad_id, self.device = attachment.pad_id, attachment.device
         self.pool.reader = WeakMethod(self._peek)  # for `KV.peek`; weak, or no engine would go
         self._lock = threading.Lock()
-        self._latent, self._realigner, self._head = latent, None, None
+        self._latent = (latent, latent_temperature)
+        self._realigner, self._head = None, None
 
     @classmethod
     def from_pretrained(
@@ -203,7 +208,7 @@ class Engine:
         """What latent steps use, made on first use."""
         with self._lock:
             if self._realigner is None:
-                self._realigner = Realigner(self.model, self._latent)
+                self._realigner = Realigner(self.model, *self._latent)
             return self._realigner
 
     def logits(self, hidden: Tensor) -> Tensor:

@@ -23,10 +23,13 @@ class Realigner:
 
         e = softmax(logits(h) / temperature) W_in
 
+    At temperature 1 the expected embedding blurs many tokens, and a small model loses the thread:
+    after 40 steps SmolLM2-135M answered with empty lines. At 0.5, the default, it stays on it.
+
     The closed form runs in fp32, the sum over the vocabulary in the model's dtype.
     """
 
-    def __init__(self, model: nn.Module, method: Method | None = None, temperature: float = 1.0):
+    def __init__(self, model: nn.Module, method: Method | None = None, temperature: float = 0.5):
         """Prepare for a model; `method=None` takes `"softmax"` where embeddings are tied.
 
         Raises:

@@ -22,7 +22,7 @@ def _embedding(model, hidden, method):
     cap = getattr(model.config, "final_logit_softcapping", None)
     if method == "softmax":
         logits = cap * np.tanh(logits / cap) if cap else logits
-        weights = np.exp(logits - logits.max())
+        weights = np.exp((logits - logits.max()) / 0.5)
         return torch.tensor(weights / weights.sum() @ table).float()
     out, h = model.lm_head.weight.detach().double().numpy(), hidden.double().numpy()
     # ridge regression, by least squares on stacked rows instead of the normal equations
@@ -215,3 +215,14 @@ def test_a_model_without_output_embeddings_is_refused():
     one = Engine(model, tiny_tokenizer(), pool_tokens=64)
     with pytest.raises(ValueError, match="model must have output embeddings, got none in Qwen3"):
         one.latent(one.prefill(A), 1)
+
+
+def test_temperature_sharpens_the_expected_embedding():
+    model = build("llama", tie_word_embeddings=True)
+    hidden = torch.randn(2, 64, generator=torch.Generator().manual_seed(3))
+    sharp = Realigner(model, "softmax", 1e-4)(hidden)
+    best = model.get_output_embeddings()(hidden).argmax(-1)
+    assert (sharp - model.get_input_embeddings()(best)).abs().max() < 1e-5
+    assert Realigner(model).temperature == 0.5
+    with pytest.raises(ValueError, match="latent_temperature must be positive, got 0"):
+        Engine(model, latent_temperature=0)
