@@ -168,8 +168,7 @@ class KV:
             ValueError: The KV is released or empty, or no engine reads its pool.
         """
         _ = self.spans
-        reader = getattr(self.pool, "reader", None)  # an engine leaves a weak method there
-        read = reader() if reader is not None else None
+        read = self.pool.reader() if self.pool.reader is not None else None
         if read is None:
             raise ValueError("kv must be of an engine's pool to be read, got one without an engine")
         return read(self, n)

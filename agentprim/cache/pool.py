@@ -1,6 +1,7 @@
 """The pool: pages for all layers of one model, and who holds them."""
 
 from collections import Counter, deque
+from weakref import WeakMethod
 from dataclasses import replace
 
 import torch
@@ -33,6 +34,8 @@ class Pool:
         self._pages = PagePool(config.pages, config.page_size)
         self._returned: deque[list[int]] = deque()
         self._rings: dict[torch.device, StagingRing] = {}
+        # an engine leaves a weak method here, by which `KV.peek` decodes a few tokens
+        self.reader: WeakMethod | None = None
 
     @property
     def num_pages(self) -> int:

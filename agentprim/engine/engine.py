@@ -65,7 +65,7 @@ class Engine:
         self.vocab_size = model.get_input_embeddings().weight.shape[0]
         self.pool = attachment.new_pool(pool_tokens, page_size)
         self.pad_id, self.device = attachment.pad_id, attachment.device
-        self.pool.reader = WeakMethod(self._peek)  # for `KV.peek`; weak, or no engine would go
+        self.pool.reader = WeakMethod(self._peek)
         self._lock = threading.Lock()
         self._latent = (latent, latent_temperature)
         self._realigner, self._head = None, None
