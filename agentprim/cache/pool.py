@@ -1,8 +1,8 @@
 """The pool: pages for all layers of one model, and who holds them."""
 
 from collections import Counter, deque
-from weakref import WeakMethod
 from dataclasses import replace
+from weakref import WeakMethod
 
 import torch
 
