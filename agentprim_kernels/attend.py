@@ -67,7 +67,7 @@ def attend(
         `out`: `[batch, num_heads, num_queries, v_dim]`, dtype of the query, laid out in memory as
             `[batch, num_queries, num_heads, v_dim]`; zeros where nothing is visible.
         `lse`: log-sum-exp of the scores (and the sink), fp32 `[batch, num_heads, num_queries]`;
-            -inf where nothing is visible.
+            where nothing is visible the sink alone, -inf without one or without any span.
 
     Raises:
         TypeError, ValueError: An argument has the wrong type, shape, dtype or device.
