@@ -22,6 +22,6 @@ def usage_table(usage: Usage, title: str) -> Table:
 
 
 def shorten(text: str, width: int) -> str:
-    """Put a text on one line and cut it, without judging it."""
-    line = " ".join(text.split())
+    """Put a text on one line and cut it; white space alone is written out, so that it is seen."""
+    line = " ".join(text.split()) or repr(text)
     return line if len(line) <= width else line[: width - 3].rstrip() + "..."

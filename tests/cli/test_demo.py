@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 
 from agentprim.cli.app import app
 from agentprim.cli.demo import seen
+from agentprim.cli.table import shorten
 from tests.cli.conftest import QUESTION
 
 WAYS = [("single", ""), *((m, c) for m in ("review", "voting", "planning") for c in ("kv", "text"))]
@@ -58,3 +59,9 @@ def test_the_closing_sentence_is_computed_from_the_rows():
         "Over KV the primitives decoded 20 tokens and took 15 latent steps in 8 s; over text they "
         "decoded 50, 2.5x as many, in 12 s, 1.5x as long."
     )
+
+
+def test_answers_are_cut_to_one_line_and_white_space_alone_can_be_seen():
+    assert shorten("one\n two  three", 20) == "one two three"
+    assert shorten("one two three", 10) == "one two..."
+    assert shorten("\n\n", 20) == repr("\n\n")
