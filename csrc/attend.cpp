@@ -51,7 +51,7 @@ int64_t tokens_of(const Attend& call, int64_t sequence) {
 // split keys among tasks only where rows alone do not keep all threads busy to the end
 std::vector<Task> split(const Attend& call, int64_t threads) {
   const int64_t rows = call.query.heads / call.k_cache.heads * call.query.page_size;
-  const int64_t blocks = (rows + kTileRows - 1) / kTileRows;
+  const int64_t blocks = (rows + kTaskRows - 1) / kTaskRows;
   const int64_t whole = std::max<int64_t>(1, call.query.pages * call.k_cache.heads * blocks);
   const int64_t parts = threads > 1 ? (4 * threads + whole - 1) / whole : 1;
   std::vector<Task> tasks;
@@ -60,8 +60,8 @@ std::vector<Task> split(const Attend& call, int64_t threads) {
     const int64_t share = std::max<int64_t>(4 * kTileKeys, (tokens + parts - 1) / parts);
     const int64_t step = (share + kTileKeys - 1) / kTileKeys * kTileKeys;
     for (int64_t head = 0; head < call.k_cache.heads; ++head) {
-      for (int64_t first = 0; first < rows; first += kTileRows) {
-        const int64_t count = std::min<int64_t>(kTileRows, rows - first);
+      for (int64_t first = 0; first < rows; first += kTaskRows) {
+        const int64_t count = std::min(kTaskRows, rows - first);
         int64_t begin = 0;
         do {
           const int64_t end = std::min(begin + step, tokens);

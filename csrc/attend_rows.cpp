@@ -18,15 +18,10 @@ int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 // e^(x - max), 0 for what saw nothing
 float weight(float x, float max) { return x == kNothing ? 0.0f : std::exp(x - max); }
 
-Span part_of(const Span& span, int64_t begin, int64_t end) {
-  return {span.page_start, static_cast<int32_t>(span.first_slot + begin),
-          static_cast<int32_t>(end - begin), 0, -1};
-}
-
 }  // namespace
 
-Partial::Partial(int64_t padded, int64_t v_dim)
-    : max(padded, kNothing), sum(padded, 0.0f), out(padded * v_dim, 0.0f) {}
+Partial::Partial(int64_t padded, int64_t v_padded)
+    : max(padded, kNothing), sum(padded, 0.0f), out(padded * v_padded, 0.0f) {}
 
 void Partial::merge(const Partial& other) {
   const size_t dims = out.size() / max.size();
@@ -45,36 +40,43 @@ RowBlock::RowBlock(const Attend& call, const Lanes& lanes, int64_t sequence, int
                    int64_t first, int64_t count)
     : call_(call), lanes_(lanes), sequence_(sequence), kv_head_(kv_head), first_(first),
       count_(count), queries_(call.query.page_size),
-      group_(call.query.heads / call.k_cache.heads), v_dim_(call.v_cache.dim),
-      padded_(round_up(count, lanes.width)), v_padded_(round_up(v_dim_, lanes.width)),
-      newest_(padded_, kMin), oldest_(padded_, kMax) {
+      group_(call.query.heads / call.k_cache.heads), few_(count <= kFewRows),
+      padded_(round_up(count, lanes.width)), k_padded_(round_up(call.query.dim, lanes.width)),
+      v_padded_(round_up(call.v_cache.dim, lanes.width)), newest_(padded_, kMin),
+      oldest_(padded_, kMax) {
   for (int64_t row = 0; row < count; ++row) {
     const int32_t position = call.positions[sequence * queries_ + query_of(row)];
     if (position < 0) continue;  // padding sees nothing
     newest_[row] = position;
     oldest_[row] = call.window ? std::max<int64_t>(kMin, position - call.window) : kMin;
   }
+  for (int64_t row = 0; row < count; row += kTileRows) {
+    const int64_t rows = std::min<int64_t>(kTileRows, count - row);
+    const auto newest = std::minmax_element(&newest_[row], &newest_[row] + rows);
+    const auto oldest = std::minmax_element(&oldest_[row], &oldest_[row] + rows);
+    groups_.push_back({row, rows, round_up(rows, lanes.width), *newest.first, *newest.second,
+                       *oldest.first, *oldest.second});
+  }
 }
 
 Partial RowBlock::run(int64_t begin, int64_t end) {
   Partial state(padded_, v_padded_);
-  const int64_t k_dim = call_.query.dim;
-  turned_.resize(count_ * k_dim * call_.query.item);
-  back_.resize(call_.rotation.half);
-  query_rows_.resize(count_ * k_dim);
-  query_columns_.assign(padded_ * k_dim, 0.0f);
-  scores_.resize(kTileKeys * padded_);
-  shrink_.resize(padded_);
-  int64_t start = 0;  // of the span, among all tokens of the sequence
-  for (int64_t index = call_.span_starts[sequence_]; index < call_.span_starts[sequence_ + 1];
-       start += call_.spans.rows[index++].length) {
-    const Span& span = call_.spans.rows[index];
-    const int64_t to = std::min<int64_t>(end - start, span.length);
-    int64_t from = std::max<int64_t>(begin - start, 0);
-    if (from < to) turn_queries(index);
-    for (; from < to; from += kTileKeys) {
-      run_tile(span, from, std::min<int64_t>(from + kTileKeys, to), state);
-    }
+  scores_.resize(kTileKeys * (few_ ? count_ : groups_[0].padded));
+  shrink_.resize(groups_[0].padded);
+  int32_t newest = kMin, oldest = kMax;
+  for (const Group& group : groups_) {
+    newest = std::max(newest, group.last_newest);
+    oldest = std::min(oldest, group.first_oldest);
+  }
+  TileReader reader(call_, sequence_, kv_head_, begin, end, newest, oldest);
+  TileRows tiles[2];
+  int64_t turned = -1;
+  for (int now = reader.next(tiles[0]) ? 0 : 2; now < 2;) {
+    const bool more = reader.next(tiles[1 - now]);
+    const TileRows& tile = tiles[now];
+    if (tile.span != turned) turn_queries(turned = tile.span);
+    attend(tile, tiles[more ? 1 - now : now], state);
+    now = more ? 1 - now : 2;
   }
   return state;
 }
@@ -83,81 +85,83 @@ void RowBlock::turn_queries(int64_t span) {
   const int64_t half = call_.rotation.half, k_dim = call_.query.dim;
   const int64_t bytes = call_.query.row_bytes();
   const float* sin = call_.rotation.sin(0, span);
-  for (int64_t i = 0; i < half; ++i) back_[i] = -sin[i];
+  Aligned<float> back(half);
+  for (int64_t i = 0; i < half; ++i) back[i] = -sin[i];
+  turned_.resize(count_ * bytes);
   for (int64_t row = 0; row < count_; ++row) {
     std::memcpy(turned_.data() + row * bytes,
                 call_.query.at(0, sequence_, head_of(row), query_of(row)), bytes);
   }
   const int dtype = static_cast<int>(call_.dtype);
   lanes_.turn[dtype](turned_.data(), bytes, turned_.data(), bytes, count_,
-                     call_.rotation.cos(0, span), back_.data(), half, call_.interleaved);
-  lanes_.widen[dtype](query_rows_.data(), turned_.data(), count_ * k_dim);
+                     call_.rotation.cos(0, span), back.data(), half, call_.interleaved);
+  query_rows_.resize(count_ * k_padded_);  // zeros behind k_dim, and they stay
   for (int64_t row = 0; row < count_; ++row) {
-    for (int64_t d = 0; d < k_dim; ++d) {
-      query_columns_[d * padded_ + row] = query_rows_[row * k_dim + d] *= call_.scale;
+    float* query = query_rows_.data() + row * k_padded_;
+    lanes_.widen[dtype](query, turned_.data() + row * bytes, k_dim);
+    for (int64_t d = 0; d < k_dim; ++d) query[d] *= call_.scale;
+  }
+  if (!few_) lay_out_queries();
+}
+
+void RowBlock::lay_out_queries() {
+  const int64_t k_dim = call_.query.dim;
+  query_columns_.resize(padded_ * k_dim);
+  for (const Group& group : groups_) {
+    float* columns = query_columns_.data() + group.first * k_dim;
+    for (int64_t row = 0; row < group.count; ++row) {
+      const float* query = query_rows_.data() + (group.first + row) * k_padded_;
+      for (int64_t d = 0; d < k_dim; ++d) columns[d * group.padded + row] = query[d];
     }
   }
 }
 
-void RowBlock::run_tile(const Span& span, int64_t begin, int64_t end, Partial& state) {
-  const int num_keys = static_cast<int>(end - begin);
-  for (int n = 0; n < num_keys; ++n) {
-    at_[n] = span.positions_start < 0
-                 ? span.position + static_cast<int32_t>(begin) + n
-                 : call_.key_positions[span.positions_start + begin + n];
+void RowBlock::attend(const TileRows& tile, const TileRows& following, Partial& state) {
+  const int32_t first = tile.at[0], last = tile.at[tile.num_keys - 1];  // positions ascend
+  const char *key_rows[kTileKeys], *value_rows[kTileKeys];
+  Tile part{tile.keys, tile.values, following.keys, tile.at, tile.num_keys, false};
+  if (!few_) {
+    widen(call_.k_cache, tile.keys, tile.num_keys, call_.k_cache.dim, keys_, key_rows);
+    widen(call_.v_cache, tile.values, tile.num_keys, v_padded_, values_, value_rows);
+    part.keys = key_rows;
+    part.values = value_rows;
   }
-  const auto newest = std::minmax_element(newest_.begin(), newest_.begin() + count_);
-  const auto oldest = std::minmax_element(oldest_.begin(), oldest_.begin() + count_);
-  const int32_t first = at_[0], last = at_[num_keys - 1];  // positions ascend
-  if (first > *newest.second || last <= *oldest.first) return;
-  const bool masked = last > *newest.first || first <= *oldest.second;
-  prefetch(call_.v_cache, span, begin, end);
-  gather(call_.k_cache, span, begin, end, call_.k_cache.dim, keys_, key_rows_);
-  gather(call_.v_cache, span, begin, end, v_padded_, values_, value_rows_);
-  prefetch(call_.k_cache, span, end, std::min<int64_t>(end + kTileKeys, span.length));
-  const Tile tile{key_rows_, value_rows_, at_, num_keys, masked};
-  const Rows rows{static_cast<int>(count_), static_cast<int>(padded_),
-                  static_cast<int>(call_.query.dim), static_cast<int>(v_padded_),
-                  query_columns_.data(), query_rows_.data(), newest_.data(), oldest_.data(),
-                  call_.softcap, scores_.data(), shrink_.data(), state.max.data(),
-                  state.sum.data(), state.out.data()};
-  lanes_.attend(tile, rows);
-}
-
-void RowBlock::prefetch(const View& cache, const Span& span, int64_t begin, int64_t end) {
-  const auto visit = [&](int64_t page, int64_t offset, int64_t count, int64_t) {
-    for (int64_t n = 0; n < count; ++n) {
-      const char* row = cache.at(0, page, kv_head_, offset + n);
-      for (int64_t byte = 0; byte < cache.row_bytes(); byte += 64) __builtin_prefetch(row + byte);
+  for (const Group& group : groups_) {
+    if (first > group.last_newest || last <= group.first_oldest) continue;
+    part.masked = last > group.first_newest || first <= group.last_oldest;
+    const float* queries =
+        few_ ? query_rows_.data() : query_columns_.data() + group.first * call_.query.dim;
+    const Rows rows{static_cast<int>(group.count), static_cast<int>(group.padded),
+                    static_cast<int>(call_.query.dim), static_cast<int>(call_.v_cache.dim),
+                    static_cast<int>(k_padded_), static_cast<int>(v_padded_), queries,
+                    newest_.data() + group.first, oldest_.data() + group.first, call_.softcap,
+                    scores_.data(), shrink_.data(), state.max.data() + group.first,
+                    state.sum.data() + group.first, state.out.data() + group.first * v_padded_};
+    if (few_) {
+      lanes_.attend_few[static_cast<int>(call_.dtype)](part, rows);
+    } else {
+      lanes_.attend_many(part, rows);
     }
-  };
-  for_each_page(call_.spans, part_of(span, begin, end), cache.page_size, visit);
+  }
 }
 
-void RowBlock::gather(const View& cache, const Span& span, int64_t begin, int64_t end,
-                      int64_t padded, std::vector<float>& scratch, const float** rows) {
+// lists stay filled up, since rows of the scratch and of the cache are taken alike
+void RowBlock::widen(const View& cache, const char* const* rows, int num_keys, int64_t padded,
+                     Aligned<float>& scratch, const char** wide) const {
   const bool direct = call_.dtype == Dtype::f32 && padded == cache.dim;
-  if (!direct && scratch.empty()) scratch.resize(kTileKeys * padded);  // the padding stays zero
+  if (!direct) scratch.resize(kTileKeys * padded);  // zeros behind the dims, and they stay
   const auto widen = lanes_.widen[static_cast<int>(call_.dtype)];
-  const auto visit = [&](int64_t page, int64_t offset, int64_t count, int64_t first) {
-    const char* row = cache.at(0, page, kv_head_, offset);
-    float* to = scratch.data() + first * padded;
-    if (!direct && padded == cache.dim && cache.slot_stride == cache.row_bytes()) {
-      widen(to, row, count * cache.dim);
-    }
-    for (int64_t n = 0; n < count; ++n, row += cache.slot_stride, to += padded) {
-      rows[first + n] = direct ? reinterpret_cast<const float*>(row) : to;
-      if (!direct && (padded != cache.dim || cache.slot_stride != cache.row_bytes())) {
-        widen(to, row, cache.dim);
-      }
-    }
-  };
-  for_each_page(call_.spans, part_of(span, begin, end), cache.page_size, visit);
+  for (int n = 0; n < static_cast<int>(round_up(num_keys, 16)); ++n) {
+    float* to = scratch.data() + n * padded;
+    if (!direct) widen(to, rows[n], cache.dim);
+    wide[n] = direct ? rows[n] : reinterpret_cast<const char*>(to);
+  }
 }
 
 void RowBlock::finish(const Partial& state) {
+  const int64_t v_dim = call_.v_cache.dim;
   const bool no_spans = call_.span_starts[sequence_] == call_.span_starts[sequence_ + 1];
-  std::vector<float> scaled(v_dim_);
+  Aligned<float> scaled(v_dim);
   for (int64_t row = 0; row < count_; ++row) {
     const int64_t head = head_of(row), query = query_of(row);
     const float sink = call_.sinks && !no_spans ? call_.sinks[head] : kNothing;
@@ -167,10 +171,10 @@ void RowBlock::finish(const Partial& state) {
     call_.lse[(sequence_ * call_.query.heads + head) * queries_ + query] =
         nothing ? kNothing : top + std::log(total);
     const float share = nothing ? 0.0f : mine / total;
-    for (int64_t d = 0; d < v_dim_; ++d) scaled[d] = state.out[row * v_padded_ + d] * share;
-    const int64_t at = ((sequence_ * queries_ + query) * call_.query.heads + head) * v_dim_;
+    for (int64_t d = 0; d < v_dim; ++d) scaled[d] = state.out[row * v_padded_ + d] * share;
+    const int64_t at = ((sequence_ * queries_ + query) * call_.query.heads + head) * v_dim;
     lanes_.narrow[static_cast<int>(call_.dtype)](call_.out + at * call_.query.item, scaled.data(),
-                                                 v_dim_);
+                                                 v_dim);
   }
 }
 

@@ -3,17 +3,22 @@
 
 #include <vector>
 
+#include "aligned.h"
 #include "attend.h"
+#include "attend_tiles.h"
 
 namespace agentprim {
+
+// a tile that has come from memory is used for so many rows; then it is gone from the cache
+constexpr int64_t kTaskRows = 4 * kTileRows;
 
 // running softmax of a block of rows, kept over tiles and spans; merges with others of its kind
 struct Partial {
   Partial() = default;
-  Partial(int64_t padded, int64_t v_dim);
+  Partial(int64_t padded, int64_t v_padded);
   void merge(const Partial& other);
 
-  std::vector<float> max, sum, out;  // [padded], [padded], [padded][v_dim], not yet divided
+  Aligned<float> max, sum, out;  // [padded], [padded], [padded][v_padded], not yet divided
 };
 
 // rows `first` to `first + count` of the rows (group member, query) that read one KV head
@@ -28,26 +33,31 @@ class RowBlock {
   void finish(const Partial& state);
 
  private:
+  // up to kTileRows rows, and the extremes of what they see
+  struct Group {
+    int64_t first, count, padded;
+    int32_t first_newest, last_newest, first_oldest, last_oldest;
+  };
+
   void turn_queries(int64_t span);
-  void run_tile(const Span& span, int64_t begin, int64_t end, Partial& state);
-  // ask for rows that are wanted soon: pages lie scattered, no processor foresees the next
-  void prefetch(const View& cache, const Span& span, int64_t begin, int64_t end);
-  void gather(const View& cache, const Span& span, int64_t begin, int64_t end, int64_t padded,
-              std::vector<float>& scratch, const float** rows);
+  void lay_out_queries();
+  void attend(const TileRows& tile, const TileRows& following, Partial& state);
+  void widen(const View& cache, const char* const* rows, int num_keys, int64_t padded,
+             Aligned<float>& scratch, const char** wide) const;
   int64_t head_of(int64_t row) const { return kv_head_ * group_ + (first_ + row) / queries_; }
   int64_t query_of(int64_t row) const { return (first_ + row) % queries_; }
 
   const Attend& call_;
   const Lanes& lanes_;
-  const int64_t sequence_, kv_head_, first_, count_, queries_, group_, v_dim_;
-  int64_t padded_, v_padded_;
-  std::vector<char> turned_;                    // [count][k_dim], storage dtype
-  std::vector<float> back_, query_rows_, query_columns_;
-  std::vector<float> scores_, shrink_, keys_, values_;
-  std::vector<int32_t> newest_, oldest_;        // [padded]: sees newest >= position > oldest
-  int32_t at_[kTileKeys];
-  const float* key_rows_[kTileKeys];
-  const float* value_rows_[kTileKeys];
+  const int64_t sequence_, kv_head_, first_, count_, queries_, group_;
+  const bool few_;
+  const int64_t padded_, k_padded_, v_padded_;
+  std::vector<Group> groups_;
+  Aligned<char> turned_;              // [count][k_dim], storage dtype
+  Aligned<float> query_rows_;         // [count][k_padded], scaled
+  Aligned<float> query_columns_;      // of many rows: for each group [k_dim][its padded rows]
+  Aligned<float> scores_, shrink_, keys_, values_;
+  Aligned<int32_t> newest_, oldest_;  // [padded]: sees newest >= position > oldest
 };
 
 }  // namespace agentprim

@@ -1,7 +1,8 @@
 // compiled once for each kind of processor, with AP_LANES and the compiler's flags set to match.
 // Nothing of the standard library in here: a template that this file instantiates could be linked
 // into code for lesser processors.
-#include "lanes/attend.h"
+#include "lanes/attend_few.h"
+#include "lanes/attend_many.h"
 #include "lanes/lanes.h"
 #include "turn.h"
 
@@ -58,7 +59,8 @@ const Lanes AP_TABLE(AP_ISA) = {
     {turn_rows<float>, turn_rows<Half>, turn_rows<Bfloat>},
     {widen_all<float>, widen_all<Half>, widen_all<Bfloat>},
     {narrow_all<float>, narrow_all<Half>, narrow_all<Bfloat>},
-    attend_tile,
+    {attend_few<float>, attend_few<Half>, attend_few<Bfloat>},
+    attend_many,
 };
 
 }  // namespace agentprim

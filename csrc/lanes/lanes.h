@@ -7,42 +7,48 @@ namespace agentprim {
 
 constexpr int kTileKeys = 64;  // keys that attention handles at a time
 constexpr int kTileRows = 48;  // query rows, a multiple of three vectors of 4, 8 or 16 lanes
+constexpr int kFewRows = 12;   // up to so many rows, lanes are dims instead of rows
 
-// one tile of keys and values in fp32
+// one tile of keys and values. Lists are filled up to a multiple of 16 with
+// the last row.
 struct Tile {
-  const float* const* keys;    // [num_keys] rows of k_dim
-  const float* const* values;  // [num_keys] rows of v_dim, padded to whole vectors
-  const int32_t* at;           // [num_keys] current positions
+  const char* const* keys;    // [num_keys] rows of k_dim
+  const char* const* values;  // [num_keys] rows of v_dim
+  const char* const* ahead;   // [kTileKeys] keys of the tile that will follow
+  const int32_t* at;          // [num_keys] current positions
   int num_keys;
   bool masked;  // some row does not see some key
 };
 
-// running state of a softmax over tiles, for `rows` query rows, padded to whole vectors
+// running state of a softmax over tiles, for `rows` query rows
 struct Rows {
-  int rows, padded, k_dim, v_dim;  // v_dim padded to whole vectors
-  const float* queries;            // [k_dim][padded], scaled
-  const float* query_rows;         // [rows][k_dim], the same
-  const int32_t* newest;           // [padded] a row sees keys at newest >= at > oldest
+  int rows, padded, k_dim, v_dim;
+  int k_padded, v_padded;  // to whole vectors, as is `padded`
+  const float* queries;    // scaled: [rows][k_padded] for few rows, [k_dim][padded] for many
+  const int32_t* newest;   // [padded] a row sees keys at newest >= at > oldest
   const int32_t* oldest;
   float softcap;  // 0 is off
-  float* scores;  // [kTileKeys][padded], scratch
+  float* scores;  // scratch: [rows][kTileKeys] for few rows, [kTileKeys][padded] for many
   float* shrink;  // [padded], scratch
   float* max;     // [padded]
   float* sum;     // [padded]
-  float* out;     // [padded][v_dim], not yet divided by sum
+  float* out;     // [padded][v_padded], not yet divided by sum
 };
 
+// members with three functions have one for each Dtype
 struct Lanes {
   const char* name;
   int width;  // floats of a vector
 
-  // turn `count` rows of `2 * half` dims; strides in bytes; in place where out == in. One
-  // function for each Dtype.
+  // turn `count` rows of `2 * half` dims; strides in bytes; in place where out == in
   void (*turn[3])(char* out, int64_t out_stride, const char* in, int64_t in_stride, int64_t count,
                   const float* cos, const float* sin, int64_t half, bool interleaved);
   void (*widen[3])(float* out, const char* in, int64_t count);
   void (*narrow[3])(char* out, const float* in, int64_t count);
-  void (*attend)(const Tile& tile, const Rows& rows);
+  // up to kFewRows rows, keys and values as they are stored
+  void (*attend_few[3])(const Tile& tile, const Rows& rows);
+  // up to kTileRows rows; keys and values in fp32, values padded to whole vectors
+  void (*attend_many)(const Tile& tile, const Rows& rows);
 };
 
 // the best that this processor runs, or one by name: "base", "v3", "v4"; throws if it cannot run

@@ -29,26 +29,54 @@ inline void save(float* to, Vf v) { __builtin_memcpy(to, &v, sizeof v); }
 
 inline Vf fill(float x) { return x - Vf{}; }
 
+template <int... kLane>
+inline Vi own_lane(std::integer_sequence<int, kLane...>) { return Vi{kLane...}; }
+
 #ifdef __clang__
-#define AP_SHUFFLE(v, ...) __builtin_shufflevector(v, v, __VA_ARGS__)
+#define AP_SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else
-#define AP_SHUFFLE(v, ...) __builtin_shuffle(v, Vi{__VA_ARGS__})
+#define AP_SHUFFLE(a, b, ...) __builtin_shuffle(a, b, Vi{__VA_ARGS__})
 #endif
 
-template <int kStep, int... kLane>
-inline Vf rotate_lanes(Vf v, std::integer_sequence<int, kLane...>) {
-  return AP_SHUFFLE(v, ((kLane + kStep) % kLanes)...);
+// of each group of `2 * kHalf` lanes the first half from `a`, the second from `b`, all in their place
+template <int kHalf, int... kLane>
+inline Vf kept(Vf a, Vf b, std::integer_sequence<int, kLane...>) {
+  return AP_SHUFFLE(a, b, (kLane & kHalf ? kLanes + kLane : kLane)...);
 }
 
-// sum of all lanes, by halves
-template <int kStep = kLanes / 2>
-inline float total(Vf v) {
-  if constexpr (kStep == 0) {
-    return v[0];
-  } else {
-    const auto lanes = std::make_integer_sequence<int, kLanes>();
-    return total<kStep / 2>(v + rotate_lanes<kStep>(v, lanes));
+// what `kept` leaves behind, moved to the place of the other half
+template <int kHalf, int... kLane>
+inline Vf moved(Vf a, Vf b, std::integer_sequence<int, kLane...>) {
+  return AP_SHUFFLE(a, b, (kLane & kHalf ? kLanes + kLane - kHalf : kLane + kHalf)...);
+}
+
+constexpr auto kAllLanes = std::make_integer_sequence<int, kLanes>();
+
+// lane i is the sum over all lanes of v[i]; v is used up
+template <int kHalf = kLanes / 2>
+inline Vf totals(Vf* v) {
+  for (int i = 0; i < kHalf; ++i) {
+    const Vf a = v[i], b = v[i + kHalf];
+    v[i] = kept<kHalf>(a, b, kAllLanes) + moved<kHalf>(a, b, kAllLanes);
   }
+  if constexpr (kHalf > 1) return totals<kHalf / 2>(v);
+  return v[0];
+}
+
+template <int kHalf = kLanes / 2>
+inline float total(Vf v) {
+  v = kept<kHalf>(v, v, kAllLanes) + moved<kHalf>(v, v, kAllLanes);
+  if constexpr (kHalf > 1) return total<kHalf / 2>(v);
+  return v[0];
+}
+
+// where no lane is NaN
+template <int kHalf = kLanes / 2>
+inline float largest(Vf v) {
+  const Vf a = kept<kHalf>(v, v, kAllLanes), b = moved<kHalf>(v, v, kAllLanes);
+  v = a > b ? a : b;
+  if constexpr (kHalf > 1) return largest<kHalf / 2>(v);
+  return v[0];
 }
 
 // e^x for x <= 0 within two units in the last place; 0 below -87; NaN stays NaN

@@ -1,4 +1,5 @@
-// one tile of attention: scores, running softmax, weighted values
+// one tile of attention for many query rows: a key's element is broadcast to lanes that are rows,
+// so that keys need no transposing
 #pragma once
 
 #include "lanes/lanes.h"
@@ -8,7 +9,6 @@ namespace agentprim {
 
 namespace {
 
-// lanes are query rows: a key's element is broadcast, so keys need no transposing
 template <int kKeys, int kVectors>
 inline void score_block(const float* const* keys, const Rows& rows, int row, float* scores) {
   Vf sum[kKeys][kVectors] = {};
@@ -24,48 +24,20 @@ inline void score_block(const float* const* keys, const Rows& rows, int row, flo
   }
 }
 
-template <int kKeys>
-inline void score_keys(const float* const* keys, const Rows& rows, float* scores) {
-  int row = 0;
-  for (; row + 3 * kLanes <= rows.padded; row += 3 * kLanes) {
-    score_block<kKeys, 3>(keys, rows, row, scores);
-  }
-  for (; row < rows.padded; row += kLanes) score_block<kKeys, 1>(keys, rows, row, scores);
-}
-
-// few rows would leave lanes idle: lanes are dims instead
-template <int kRows>
-inline void score_few(const Tile& tile, const Rows& rows) {
-  const int whole = rows.k_dim / kLanes * kLanes;
-  for (int n = 0; n < tile.num_keys; ++n) {
-    const float* key = tile.keys[n];
-    Vf sum[kRows] = {};
-    for (int d = 0; d < whole; d += kLanes) {
-      const Vf k = load(key + d);
-      for (int r = 0; r < kRows; ++r) sum[r] += k * load(rows.query_rows + r * rows.k_dim + d);
-    }
-    float* scores = rows.scores + n * rows.padded;
-    save(scores, Vf{});
-    for (int r = 0; r < kRows; ++r) {
-      scores[r] = total(sum[r]);
-      const float* query = rows.query_rows + r * rows.k_dim;
-      for (int d = whole; d < rows.k_dim; ++d) scores[r] += key[d] * query[d];
-    }
+template <int kKeys, int kVectors>
+inline void score_keys(const Tile& tile, const Rows& rows, int row) {
+  // the lists are filled up to whole vectors, the scratch too
+  const auto keys = reinterpret_cast<const float* const*>(tile.keys);
+  for (int n = 0; n < tile.num_keys; n += kKeys) {
+    score_block<kKeys, kVectors>(keys + n, rows, row, rows.scores + n * rows.padded);
   }
 }
 
 inline void score(const Tile& tile, const Rows& rows) {
-  if (rows.rows == 1) return score_few<1>(tile, rows);
-  if (rows.rows == 2) return score_few<2>(tile, rows);
-  if (rows.rows == 3) return score_few<3>(tile, rows);
-  if (rows.rows == 4) return score_few<4>(tile, rows);
-  int n = 0;
-  for (; n + 4 <= tile.num_keys; n += 4) {
-    score_keys<4>(tile.keys + n, rows, rows.scores + n * rows.padded);
-  }
-  for (; n < tile.num_keys; ++n) {
-    score_keys<1>(tile.keys + n, rows, rows.scores + n * rows.padded);
-  }
+  int row = 0;
+  for (; row + 3 * kLanes <= rows.padded; row += 3 * kLanes) score_keys<4, 3>(tile, rows, row);
+  if (rows.padded - row == 2 * kLanes) score_keys<4, 2>(tile, rows, row);
+  if (rows.padded - row == kLanes) score_keys<8, 1>(tile, rows, row);
 }
 
 // turn scores into weights; scale what was gathered before to the new maximum
@@ -97,19 +69,19 @@ inline void soften(const Tile& tile, const Rows& rows) {
   }
 }
 
-template <int kVectors>
+template <int kRows, int kVectors>
 inline void weigh_block(const Tile& tile, const Rows& rows, int row, int dim) {
-  constexpr int kRows = 4;
   Vf sum[kRows][kVectors];
   for (int r = 0; r < kRows; ++r) {
     for (int v = 0; v < kVectors; ++v) {
-      const float* out = rows.out + (row + r) * rows.v_dim + dim + v * kLanes;
+      const float* out = rows.out + (row + r) * rows.v_padded + dim + v * kLanes;
       sum[r][v] = load(out) * rows.shrink[row + r];
     }
   }
+  const auto values = reinterpret_cast<const float* const*>(tile.values);
   const float* weights = rows.scores + row;
   for (int n = 0; n < tile.num_keys; ++n, weights += rows.padded) {
-    const float* value = tile.values[n] + dim;
+    const float* value = values[n] + dim;
     for (int v = 0; v < kVectors; ++v) {
       const Vf x = load(value + v * kLanes);
       for (int r = 0; r < kRows; ++r) sum[r][v] += weights[r] * x;
@@ -117,22 +89,28 @@ inline void weigh_block(const Tile& tile, const Rows& rows, int row, int dim) {
   }
   for (int r = 0; r < kRows; ++r) {
     for (int v = 0; v < kVectors; ++v) {
-      save(rows.out + (row + r) * rows.v_dim + dim + v * kLanes, sum[r][v]);
+      save(rows.out + (row + r) * rows.v_padded + dim + v * kLanes, sum[r][v]);
     }
   }
 }
 
-void attend_tile(const Tile& tile, const Rows& rows) {
-  constexpr int kVectors = kLanes == 16 ? 4 : 2;  // what the registers hold, with four rows
+// a part of the values stays in the nearest cache while all rows pass over it
+template <int kVectors>
+inline void weigh(const Tile& tile, const Rows& rows, int dim) {
+  int row = 0;  // a multiple of four remains, and mostly of six, which the registers just hold
+  for (; (rows.padded - row) % 6; row += 4) weigh_block<4, kVectors>(tile, rows, row, dim);
+  for (; row < rows.padded; row += 6) weigh_block<6, kVectors>(tile, rows, row, dim);
+}
+
+void attend_many(const Tile& tile, const Rows& rows) {
+  constexpr int kVectors = kLanes == 16 ? 4 : 2;
   score(tile, rows);
   soften(tile, rows);
-  for (int row = 0; row < rows.rows; row += 4) {
-    int dim = 0;
-    for (; dim + kVectors * kLanes <= rows.v_dim; dim += kVectors * kLanes) {
-      weigh_block<kVectors>(tile, rows, row, dim);
-    }
-    for (; dim < rows.v_dim; dim += kLanes) weigh_block<1>(tile, rows, row, dim);
+  int dim = 0;
+  for (; dim + kVectors * kLanes <= rows.v_padded; dim += kVectors * kLanes) {
+    weigh<kVectors>(tile, rows, dim);
   }
+  for (; dim < rows.v_padded; dim += kLanes) weigh<1>(tile, rows, dim);
 }
 
 }  // namespace
