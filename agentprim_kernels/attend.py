@@ -74,25 +74,31 @@ def attend(
     """
     checks.cache(query, "query", 4)
     checks.pair(k_cache, v_cache, "k_cache", "v_cache", 4)
-    checks.require(query.dtype == k_cache.dtype, "query", f"be {k_cache.dtype}", query.dtype)
+    if query.dtype != k_cache.dtype:
+        checks.fail("query", f"be {k_cache.dtype}", query.dtype)
     batch, heads, num_queries, k_dim = query.shape
-    kv_heads = k_cache.shape[1]
-    checks.require(k_dim == k_cache.shape[-1], "query", f"have k_dim = {k_cache.shape[-1]}", k_dim)
-    checks.require(heads % kv_heads == 0, "query", f"have a multiple of {kv_heads} heads", heads)
+    _, kv_heads, _, cached_dim = k_cache.shape
+    if k_dim != cached_dim:
+        checks.fail("query", f"have k_dim = {cached_dim}", k_dim)
+    if heads % kv_heads:
+        checks.fail("query", f"have a multiple of {kv_heads} heads", heads)
     checks.tables(page_table, spans)
     checks.rotation(rotation, (spans.shape[0],), k_dim)
-    checks.require(rotation.is_contiguous(), "rotation", "be contiguous", rotation.stride())
+    if not rotation.is_contiguous():
+        checks.fail("rotation", "be contiguous", rotation.stride())
     checks.tensor(span_starts, "span_starts", 1, (torch.int32,))
-    checks.require(len(span_starts) == batch + 1, "span_starts", f"have {batch + 1} entries",
-                   len(span_starts))  # fmt: skip
+    if span_starts.shape[0] != batch + 1:
+        checks.fail("span_starts", f"have {batch + 1} entries", span_starts.shape[0])
     checks.tensor(query_positions, "query_positions", 2, (torch.int32,))
-    checks.require(query_positions.shape == (batch, num_queries), "query_positions",
-                   f"have shape {(batch, num_queries)}", tuple(query_positions.shape))  # fmt: skip
+    if query_positions.shape != (batch, num_queries):
+        want = f"have shape {(batch, num_queries)}"
+        checks.fail("query_positions", want, tuple(query_positions.shape))
     if key_positions is not None:
         checks.tensor(key_positions, "key_positions", 1, (torch.int32,))
     if sinks is not None:
         checks.tensor(sinks, "sinks", 1, checks.FLOATS)
-        checks.require(len(sinks) == heads, "sinks", f"have {heads} entries", len(sinks))
+        if sinks.shape[0] != heads:
+            checks.fail("sinks", f"have {heads} entries", sinks.shape[0])
     checks.require(window is None or window >= 1, "window", "be at least 1 or None", window)
     checks.require(softcap is None or softcap > 0, "softcap", "be positive or None", softcap)
     checks.same_device(
