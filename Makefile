@@ -8,6 +8,7 @@
 VENV ?= .venv
 PYTHON ?= python3
 PYTEST_ARGS ?=
+PYTEST := -m pytest -n 2 --dist loadscope
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 SOURCES := $(shell find csrc -type f)
@@ -19,10 +20,10 @@ demo: $(VENV)/smollm2
 	$(BIN)/agentprim demo
 
 test: $(VENV)/smollm2
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python $(PYTEST) $(PYTEST_ARGS)
 
 test-oldest: $(VENV)/oldest/transformers
-	PYTHONPATH=$(VENV)/oldest $(BIN)/python -m pytest tests/cache tests/rope tests/engine $(PYTEST_ARGS)
+	PYTHONPATH=$(VENV)/oldest $(BIN)/python $(PYTEST) $(PYTEST_ARGS) tests/cache tests/rope tests/engine
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .
