@@ -22,7 +22,7 @@ def main(arguments: list[str]) -> int:
     results = ROOT / "bench" / "results"
     path = results / f"cpu_{name}.json" if not arguments else ROOT / "build" / "bench.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    quiet = ["-p", "no:cacheprovider", "--benchmark-columns=median,iqr,rounds"]
+    quiet = ["-p", "no:cacheprovider", "--benchmark-quiet"]
     code = pytest.main([str(ROOT / "bench"), *quiet, f"--benchmark-json={path}", *arguments])
     if path.exists() and path.stat().st_size:
         show(path)

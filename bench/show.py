@@ -19,7 +19,7 @@ def show(path: Path) -> None:
     table.add_column("benchmark")
     for name in ("ms", "GB/s", "of a copy"):
         table.add_column(name, justify="right")
-    table.add_column("more", overflow="fold")
+    table.add_column("more", no_wrap=True)
     for one in record["benchmarks"]:
         about = one["extra_info"]
         share = f"{about['share_of_copy']:.0%}" if "share_of_copy" in about else ""
@@ -27,7 +27,9 @@ def show(path: Path) -> None:
         median = f"{one['stats']['median'] * 1e3:.3f}"
         table.add_row(Text(one["name"].removeprefix("test_")), median,
                       str(about.get("gb_per_s", "")), share, more)  # fmt: skip
-    Console().print(table)
+    console = Console()
+    console.width = max(console.width, 100)  # cut names say nothing
+    console.print(table)
 
 
 def _round(value: object) -> object:
