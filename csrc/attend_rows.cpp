@@ -93,8 +93,8 @@ void RowBlock::turn_queries(int64_t span) {
                 call_.query.at(0, sequence_, head_of(row), query_of(row)), bytes);
   }
   const int dtype = static_cast<int>(call_.dtype);
-  lanes_.turn[dtype](turned_.data(), bytes, turned_.data(), bytes, count_,
-                     call_.rotation.cos(0, span), back.data(), half, call_.interleaved);
+  const Turn rows{turned_.data(), bytes, turned_.data(), bytes, count_, turned_.data()};
+  lanes_.turn[dtype](rows, call_.rotation.cos(0, span), back.data(), half, call_.interleaved);
   query_rows_.resize(count_ * k_padded_);  // zeros behind k_dim, and they stay
   for (int64_t row = 0; row < count_; ++row) {
     float* query = query_rows_.data() + row * k_padded_;

@@ -97,6 +97,10 @@ Helpers& helpers() {
 
 }  // namespace
 
+int64_t share(int64_t items, int64_t threads) {
+  return std::clamp<int64_t>(items / (8 * threads), 1, 32);
+}
+
 void parallel_for(int64_t count, int64_t threads, int64_t bytes,
                   const std::function<void(int64_t)>& task) {
   Job job{task, count};

@@ -1,10 +1,12 @@
 #include "runs.h"
 
-#include <cstring>
+#include <algorithm>
 #include <stdexcept>
 #include <string>
 
+#include "mover.h"
 #include "parallel.h"
+#include "stream.h"
 
 namespace agentprim {
 
@@ -15,19 +17,6 @@ void check_slot(const char* argument, int64_t slot, const View& cache) {
   if (slot < 0 || slot >= slots) {
     throw std::invalid_argument(std::string(argument) + " must have slots in 0.." +
                                 std::to_string(slots - 1) + ", got " + std::to_string(slot));
-  }
-}
-
-// copy the part of each row behind its first `skip` bytes
-void copy_rows(char* out, int64_t out_stride, const char* in, int64_t in_stride, int64_t count,
-               int64_t skip, int64_t bytes) {
-  if (skip == 0 && out_stride == bytes && in_stride == bytes) {
-    std::memcpy(out, in, count * bytes);
-    return;
-  }
-  if (skip == bytes) return;
-  for (int64_t row = 0; row < count; ++row) {
-    std::memcpy(out + row * out_stride + skip, in + row * in_stride + skip, bytes - skip);
   }
 }
 
@@ -44,7 +33,8 @@ void Runs::add(int64_t source, int64_t target, int64_t row) {
     Run& last = runs_.back();
     if (last.source_page == next.source_page && last.target_page == next.target_page &&
         last.source_offset + last.count == next.source_offset &&
-        last.target_offset + last.count == next.target_offset && last.row == row) {
+        last.target_offset + last.count == next.target_offset && last.row == row &&
+        last.count < kLongestRun) {
       ++last.count;
       return;
     }
@@ -54,26 +44,25 @@ void Runs::add(int64_t source, int64_t target, int64_t row) {
 
 void Runs::move(const Rotation& rotation, bool interleaved, int64_t threads,
                 const Lanes& lanes) const {
-  const auto& [out_k, out_v, k_cache, v_cache, dtype] = ends_;
-  const auto turn = lanes.turn[static_cast<int>(dtype)];
-  const int64_t tasks = out_k.layers * out_k.heads, turned = 2 * rotation.half * out_k.item;
-  const int64_t bytes = 2 * tokens_ * tasks * (out_k.row_bytes() + out_v.row_bytes());
-  parallel_for(tasks, threads, bytes, [&](int64_t task) {
-    const int64_t layer = task / out_k.heads, head = task % out_k.heads;
-    for (const Run& run : runs_) {
-      char* to = out_k.at(layer, run.target_page, head, run.target_offset);
-      const char* from = k_cache.at(layer, run.source_page, head, run.source_offset);
-      if (turned) {
-        turn(to, out_k.slot_stride, from, k_cache.slot_stride, run.count,
-             rotation.cos(layer, run.row), rotation.sin(layer, run.row), rotation.half,
-             interleaved);
+  const View &k = ends_.out_k, &v = ends_.out_v;
+  const int64_t written = tokens_ * k.layers * k.heads * (k.row_bytes() + v.row_bytes());
+  const bool streams = written >= kStreamBytes;
+  const int64_t runs = runs_.size(), some = share(runs * k.layers, threads);
+  const int64_t shares = (runs + some - 1) / some;
+  parallel_for(k.layers * shares, threads, 2 * written, [&](int64_t task) {
+    Mover mover(ends_, rotation, interleaved, lanes, task / shares, streams);
+    const int64_t begin = task % shares * some, end = std::min(begin + some, runs);
+    // heads of a page lie one behind the other
+    for (int64_t i = begin; i < end; ++i) {
+      for (int64_t head = 0; head < k.heads; ++head) {
+        const bool last = head + 1 == k.heads;
+        const Part part{runs_[i], head};
+        const Part next{runs_[last && i + 1 < end ? i + 1 : i], last ? 0 : head + 1};
+        mover.keys(part, next);
+        mover.values(part, next);
       }
-      copy_rows(to, out_k.slot_stride, from, k_cache.slot_stride, run.count, turned,
-                out_k.row_bytes());
-      copy_rows(out_v.at(layer, run.target_page, head, run.target_offset), out_v.slot_stride,
-                v_cache.at(layer, run.source_page, head, run.source_offset), v_cache.slot_stride,
-                run.count, 0, out_v.row_bytes());
     }
+    if (streams) end_streams();
   });
 }
 

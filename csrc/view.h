@@ -46,13 +46,17 @@ struct Rotation {
 // throws before anything is written where a span leaves the page table or the cache
 void check_spans(const Spans& spans, int64_t num_pages, int64_t page_size);
 
+constexpr int64_t kLongestRun = 128;  // so that there is something to share among threads
+
 // call `visit(page, offset, count, first)` for each run of slots of a span that stays in a page
+// and is not too long
 template <typename Visit>
 void for_each_page(const Spans& spans, const Span& span, int64_t page_size, Visit visit) {
   for (int64_t first = 0; first < span.length;) {
     const int64_t slot = span.first_slot + first, offset = slot % page_size;
     const int64_t left = span.length - first, room = page_size - offset;
-    const int64_t count = left < room ? left : room;
+    const int64_t most = left < room ? left : room;
+    const int64_t count = most < kLongestRun ? most : kLongestRun;
     visit(int64_t{spans.page_table[span.page_start + slot / page_size]}, offset, count, first);
     first += count;
   }

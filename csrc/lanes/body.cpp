@@ -4,38 +4,18 @@
 #include "lanes/attend_few.h"
 #include "lanes/attend_many.h"
 #include "lanes/lanes.h"
-#include "turn.h"
+#include "lanes/turn_rows.h"
 
 namespace agentprim {
 
 namespace {
 
 template <typename T>
-void turn_rows(char* out, int64_t out_stride, const char* in, int64_t in_stride, int64_t count,
-               const float* cos, const float* sin, int64_t half, bool interleaved) {
-  for (int64_t row = 0; row < count; ++row, out += out_stride, in += in_stride) {
-    // each iteration reads and writes one pair only, so it may go in place
-    T* to = reinterpret_cast<T*>(out);
-    const T* from = reinterpret_cast<const T*>(in);
-    if (interleaved) {
-#pragma omp simd
-      for (int64_t i = 0; i < half; ++i) {
-        turn_pair(from[2 * i], from[2 * i + 1], cos[i], sin[i], to + 2 * i, to + 2 * i + 1);
-      }
-    } else {
-#pragma omp simd
-      for (int64_t i = 0; i < half; ++i) {
-        turn_pair(from[i], from[half + i], cos[i], sin[i], to + i, to + half + i);
-      }
-    }
-  }
-}
-
-template <typename T>
 void widen_all(float* out, const char* in, int64_t count) {
   const T* from = reinterpret_cast<const T*>(in);
-#pragma omp simd
-  for (int64_t i = 0; i < count; ++i) out[i] = widen(from[i]);
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) save(out + i, load(from + i));
+  for (; i < count; ++i) out[i] = widen(from[i]);
 }
 
 template <typename T>

@@ -35,14 +35,23 @@ struct Rows {
   float* out;     // [padded][v_padded], not yet divided by sum
 };
 
+// rows whose first `2 * half` dims are turned; strides in bytes
+struct Turn {
+  char* out;  // may be `in`, with the same stride
+  int64_t out_stride;
+  const char* in;
+  int64_t in_stride;
+  int64_t count;
+  const char* ahead;  // rows that will be read next, `in_stride` apart; `in` where none are known
+};
+
 // members with three functions have one for each Dtype
 struct Lanes {
   const char* name;
   int width;  // floats of a vector
 
-  // turn `count` rows of `2 * half` dims; strides in bytes; in place where out == in
-  void (*turn[3])(char* out, int64_t out_stride, const char* in, int64_t in_stride, int64_t count,
-                  const float* cos, const float* sin, int64_t half, bool interleaved);
+  void (*turn[3])(const Turn& rows, const float* cos, const float* sin, int64_t half,
+                  bool interleaved);
   void (*widen[3])(float* out, const char* in, int64_t count);
   void (*narrow[3])(char* out, const float* in, int64_t count);
   // up to kFewRows rows, keys and values as they are stored

@@ -12,6 +12,7 @@ constexpr int kLanes = AP_LANES;
 
 typedef float Vf __attribute__((vector_size(4 * AP_LANES)));
 typedef int32_t Vi __attribute__((vector_size(4 * AP_LANES)));
+typedef uint32_t Vu __attribute__((vector_size(4 * AP_LANES)));
 
 inline Vf load(const float* from) {
   Vf v;
@@ -38,7 +39,7 @@ inline Vi own_lane(std::integer_sequence<int, kLane...>) { return Vi{kLane...}; 
 #define AP_SHUFFLE(a, b, ...) __builtin_shuffle(a, b, Vi{__VA_ARGS__})
 #endif
 
-// of each group of `2 * kHalf` lanes the first half from `a`, the second from `b`, all in their place
+// of each group of `2 * kHalf` lanes the first half from `a`, the second from `b`, in their places
 template <int kHalf, int... kLane>
 inline Vf kept(Vf a, Vf b, std::integer_sequence<int, kLane...>) {
   return AP_SHUFFLE(a, b, (kLane & kHalf ? kLanes + kLane : kLane)...);
@@ -48,6 +49,27 @@ inline Vf kept(Vf a, Vf b, std::integer_sequence<int, kLane...>) {
 template <int kHalf, int... kLane>
 inline Vf moved(Vf a, Vf b, std::integer_sequence<int, kLane...>) {
   return AP_SHUFFLE(a, b, (kLane & kHalf ? kLanes + kLane - kHalf : kLane + kHalf)...);
+}
+
+template <int... kLane>
+inline Vf at_even(Vf low, Vf high, std::integer_sequence<int, kLane...>) {
+  return AP_SHUFFLE(low, high, (2 * kLane)...);
+}
+
+template <int... kLane>
+inline Vf at_odd(Vf low, Vf high, std::integer_sequence<int, kLane...>) {
+  return AP_SHUFFLE(low, high, (2 * kLane + 1)...);
+}
+
+// lanes of `a` and `b` in turn, from the first on, and from the middle on
+template <int... kLane>
+inline Vf zip_low(Vf a, Vf b, std::integer_sequence<int, kLane...>) {
+  return AP_SHUFFLE(a, b, (kLane / 2 + kLane % 2 * kLanes)...);
+}
+
+template <int... kLane>
+inline Vf zip_high(Vf a, Vf b, std::integer_sequence<int, kLane...>) {
+  return AP_SHUFFLE(a, b, (kLanes / 2 + kLane / 2 + kLane % 2 * kLanes)...);
 }
 
 constexpr auto kAllLanes = std::make_integer_sequence<int, kLanes>();
