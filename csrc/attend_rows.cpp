@@ -59,26 +59,22 @@ RowBlock::RowBlock(const Attend& call, const Lanes& lanes, int64_t sequence, int
   }
 }
 
-Partial RowBlock::run(int64_t begin, int64_t end) {
-  Partial state(padded_, v_padded_);
+int32_t RowBlock::newest() const {
+  int32_t newest = kMin;
+  for (const Group& group : groups_) newest = std::max(newest, group.last_newest);
+  return newest;
+}
+
+int32_t RowBlock::oldest() const {
+  int32_t oldest = kMax;
+  for (const Group& group : groups_) oldest = std::min(oldest, group.first_oldest);
+  return oldest;
+}
+
+void RowBlock::start() {
+  state = Partial(padded_, v_padded_);
   scores_.resize(kTileKeys * (few_ ? count_ : groups_[0].padded));
   shrink_.resize(groups_[0].padded);
-  int32_t newest = kMin, oldest = kMax;
-  for (const Group& group : groups_) {
-    newest = std::max(newest, group.last_newest);
-    oldest = std::min(oldest, group.first_oldest);
-  }
-  TileReader reader(call_, sequence_, kv_head_, begin, end, newest, oldest);
-  TileRows tiles[2];
-  int64_t turned = -1;
-  for (int now = reader.next(tiles[0]) ? 0 : 2; now < 2;) {
-    const bool more = reader.next(tiles[1 - now]);
-    const TileRows& tile = tiles[now];
-    if (tile.span != turned) turn_queries(turned = tile.span);
-    attend(tile, tiles[more ? 1 - now : now], state);
-    now = more ? 1 - now : 2;
-  }
-  return state;
 }
 
 void RowBlock::turn_queries(int64_t span) {
@@ -116,7 +112,8 @@ void RowBlock::lay_out_queries() {
   }
 }
 
-void RowBlock::attend(const TileRows& tile, const TileRows& following, Partial& state) {
+void RowBlock::attend(const TileRows& tile, const TileRows& following) {
+  if (tile.span != span_) turn_queries(span_ = tile.span);
   const int32_t first = tile.at[0], last = tile.at[tile.num_keys - 1];  // positions ascend
   const char *key_rows[kTileKeys], *value_rows[kTileKeys];
   Tile part{tile.keys, tile.values, following.keys, tile.at, tile.num_keys, false};

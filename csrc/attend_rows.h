@@ -27,10 +27,15 @@ class RowBlock {
   RowBlock(const Attend& call, const Lanes& lanes, int64_t sequence, int64_t kv_head,
            int64_t first, int64_t count);
 
-  // attend to tokens `begin` to `end` of the sequence's spans, counted one after the other
-  Partial run(int64_t begin, int64_t end);
+  // begin with nothing seen, then attend to tiles of the same head one by one
+  void start();
+  void attend(const TileRows& tile, const TileRows& following);
   // divide by the sum, with the sink in it, and write `out` and `lse`
   void finish(const Partial& state);
+
+  Partial state;
+  int32_t newest() const;  // extremes of what any row sees
+  int32_t oldest() const;
 
  private:
   // up to kTileRows rows, and the extremes of what they see
@@ -41,7 +46,6 @@ class RowBlock {
 
   void turn_queries(int64_t span);
   void lay_out_queries();
-  void attend(const TileRows& tile, const TileRows& following, Partial& state);
   void widen(const View& cache, const char* const* rows, int num_keys, int64_t padded,
              Aligned<float>& scratch, const char** wide) const;
   int64_t head_of(int64_t row) const { return kv_head_ * group_ + (first_ + row) / queries_; }
@@ -52,6 +56,7 @@ class RowBlock {
   const int64_t sequence_, kv_head_, first_, count_, queries_, group_;
   const bool few_;
   const int64_t padded_, k_padded_, v_padded_;
+  int64_t span_ = -1;  // for which queries are turned
   std::vector<Group> groups_;
   Aligned<char> turned_;              // [count][k_dim], storage dtype
   Aligned<float> query_rows_;         // [count][k_padded], scaled

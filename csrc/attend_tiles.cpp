@@ -10,13 +10,27 @@ constexpr int kWidest = 16;  // floats of the longest vector
 
 }  // namespace
 
-TileReader::TileReader(const Attend& call, int64_t sequence, int64_t kv_head, int64_t begin,
-                       int64_t end, int32_t newest, int32_t oldest)
-    : call_(call), kv_head_(kv_head), end_(end), newest_(newest), oldest_(oldest),
-      span_(call.span_starts[sequence]), last_span_(call.span_starts[sequence + 1]),
-      token_(begin) {}
+TileReader::TileReader(const Attend& call, int64_t sequence, int64_t first_head,
+                       int64_t num_heads, int64_t begin, int64_t end, int32_t newest,
+                       int32_t oldest)
+    : call_(call), first_head_(first_head), num_heads_(num_heads), end_(end), newest_(newest),
+      oldest_(oldest), span_(call.span_starts[sequence]),
+      last_span_(call.span_starts[sequence + 1]), token_(begin), head_(num_heads) {}
 
 bool TileReader::next(TileRows& tile) {
+  if (head_ == num_heads_) {
+    if (!next_tokens()) return false;
+    head_ = 0;
+  }
+  tile.span = span_;
+  tile.head = head_++;
+  tile.num_keys = static_cast<int>(count_);
+  fill(call_.spans.rows[span_], token_ - start_, tile);
+  return true;
+}
+
+bool TileReader::next_tokens() {
+  token_ += count_;
   while (span_ < last_span_ && token_ < end_) {
     const Span& span = call_.spans.rows[span_];
     const int64_t begin = token_ - start_, left = std::min<int64_t>(span.length, end_ - start_);
@@ -25,15 +39,10 @@ bool TileReader::next(TileRows& tile) {
       ++span_;
       continue;
     }
-    const int64_t count = std::min<int64_t>(kTileKeys, left - begin);
-    token_ += count;
-    if (!visible(span, begin, begin + count)) continue;
-    tile.span = span_;
-    tile.num_keys = static_cast<int>(count);
-    fill(span, begin, tile);
-    return true;
+    count_ = std::min<int64_t>(kTileKeys, left - begin);
+    if (visible(span, begin, begin + count_)) return true;
+    token_ += count_;
   }
-  tile.num_keys = 0;
   return false;
 }
 
@@ -52,8 +61,8 @@ void TileReader::fill(const Span& span, int64_t begin, TileRows& tile) const {
   const Span part{span.page_start, static_cast<int32_t>(span.first_slot + begin), tile.num_keys,
                   0, -1};
   const auto visit = [&](int64_t page, int64_t offset, int64_t count, int64_t first) {
-    const char* key = k_cache.at(0, page, kv_head_, offset);
-    const char* value = v_cache.at(0, page, kv_head_, offset);
+    const char* key = k_cache.at(0, page, first_head_ + tile.head, offset);
+    const char* value = v_cache.at(0, page, first_head_ + tile.head, offset);
     for (int64_t n = 0; n < count; ++n) {
       tile.keys[first + n] = key + n * k_cache.slot_stride;
       tile.values[first + n] = value + n * v_cache.slot_stride;
