@@ -65,14 +65,15 @@ void Mover::turn(char* to, int64_t stride, const char* from, const Part& part, i
 void Mover::copy(char* to, const View& out, const char* from, const View& in, int64_t count,
                  const char* ahead) const {
   const int64_t row_bytes = out.row_bytes();
-  if (!whole(out) || !whole(in)) {
-    for (int64_t row = 0; row < count; ++row) {
-      std::memcpy(to + row * out.slot_stride, from + row * in.slot_stride, row_bytes);
+  const bool at_once = whole(out) && whole(in);
+  const int64_t pieces = at_once ? 1 : count, bytes = at_once ? count * row_bytes : row_bytes;
+  for (int64_t i = 0; i < pieces; ++i) {
+    const int64_t skipped = i * in.slot_stride;
+    if (streams_) {
+      stream(to + i * out.slot_stride, from + skipped, bytes, ahead + skipped);
+    } else {
+      std::memcpy(to + i * out.slot_stride, from + skipped, bytes);
     }
-  } else if (streams_) {
-    stream(to, from, count * row_bytes, ahead);
-  } else {
-    std::memcpy(to, from, count * row_bytes);
   }
 }
 

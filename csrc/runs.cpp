@@ -12,6 +12,8 @@ namespace agentprim {
 
 namespace {
 
+constexpr int64_t kAhead = 4096;
+
 void check_slot(const char* argument, int64_t slot, const View& cache) {
   const int64_t slots = cache.pages * cache.page_size;
   if (slot < 0 || slot >= slots) {
@@ -53,14 +55,15 @@ void Runs::move(const Rotation& rotation, bool interleaved, int64_t threads,
     Mover mover(ends_, rotation, interleaved, lanes, task / shares, streams);
     const int64_t begin = task % shares * some, end = std::min(begin + some, runs);
     // heads of a page lie one behind the other
-    for (int64_t i = begin; i < end; ++i) {
-      for (int64_t head = 0; head < k.heads; ++head) {
-        const bool last = head + 1 == k.heads;
-        const Part part{runs_[i], head};
-        const Part next{runs_[last && i + 1 < end ? i + 1 : i], last ? 0 : head + 1};
-        mover.keys(part, next);
-        mover.values(part, next);
-      }
+    const auto part = [&](int64_t index) { return Part{runs_[index / k.heads], index % k.heads}; };
+    const int64_t last = end * k.heads - 1;
+    for (int64_t i = begin * k.heads; i <= last; ++i) {
+      const Part now = part(i);
+      // about as many bytes ahead as arrive while these are worked on
+      const int64_t ahead = std::max<int64_t>(1, kAhead / (now.run.count * k.row_bytes()));
+      const Part next = part(std::min(i + ahead, last));
+      mover.keys(now, next);
+      mover.values(now, next);
     }
     if (streams) end_streams();
   });
