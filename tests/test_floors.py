@@ -11,7 +11,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 GROUND = ["config", "errors", "rope"]
 FLOORS = [
-    "cache", "engine", "decide", "agent", "primitives", "workflow", "organizer", "evaluate", "cli",
+    "cache", "engine", "trust", "decide", "agent", "primitives", "workflow", "organizer",
+    "evaluate", "cli",
 ]  # fmt: skip
 OPS = {"rotate", "store", "materialize", "select", "attend", "copy_pages"}
 FILES = sorted([*ROOT.glob("agentprim/**/*.py"), *ROOT.glob("agentprim_kernels/**/*.py")])

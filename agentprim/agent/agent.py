@@ -4,13 +4,13 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from agentprim.agent.chat import Chat, Message
 from agentprim.agent.context import check, parts
 from agentprim.agent.reading import Reading, account, handover, repeat
 from agentprim.agent.rows import read_contexts, read_rows, read_seeds
 from agentprim.cache.join import join as join_kvs
 from agentprim.cache.kv import KV
 from agentprim.engine import Engine, Output
+from agentprim.engine.chat import Chat, Message
 from agentprim.engine.sampling import Sampling
 
 INNERS = ("latent", "text", "prefill")

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from agentprim.agent.chat import Message
 from agentprim.cache.kv import KV
+from agentprim.engine.chat import Message
 
 
 def read_rows(x) -> tuple[list[list[Message]], bool]:

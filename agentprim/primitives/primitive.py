@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from agentprim.agent.agent import INNERS, Agent
-from agentprim.agent.chat import Message
 from agentprim.agent.context import check
 from agentprim.agent.rows import read_contexts, read_rows, read_seeds
 from agentprim.engine import Engine, Event, Output, Usage
+from agentprim.engine.chat import Message
 from agentprim.primitives.prompts import said
 
 COMMS = ("kv", "text")

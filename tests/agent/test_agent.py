@@ -5,8 +5,8 @@ import torch
 
 from agentprim import Agent, Engine
 from tests.agent.crew import SHORT, agent, count_tokens, same, turn
-from tests.agent.templates import WITHOUT, tokenizer
 from tests.engine.making import B, engine, plain_greedy, twin
+from tests.engine.templates import WITHOUT, tokenizer
 from tests.support.tiny import build
 
 

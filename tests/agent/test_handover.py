@@ -5,8 +5,8 @@ import torch
 
 from agentprim import Agent, Engine, UnsupportedModel
 from tests.agent.crew import SHORT, agent, same, turn
-from tests.agent.templates import tokenizer
 from tests.engine.making import END, engine, twin
+from tests.engine.templates import tokenizer
 from tests.support.oracle import blocked_logits
 from tests.support.tiny import build
 

@@ -4,7 +4,7 @@ import pytest
 
 from agentprim import Agent, Engine
 from tests.agent.crew import SHORT, agent, count_tokens, same, turn
-from tests.agent.templates import tokenizer
+from tests.engine.templates import tokenizer
 from tests.support.tiny import build
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from agentprim.agent.chat import Chat
-from tests.agent.templates import BACKWARDS, SEPARATE, WITHOUT, tokenizer
+from agentprim.engine.chat import Chat
+from tests.engine.templates import BACKWARDS, SEPARATE, WITHOUT, tokenizer
 from tests.support.tokenizer import tiny_tokenizer
 
 
