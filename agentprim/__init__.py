@@ -3,6 +3,7 @@
 from agentprim.agent import Agent
 from agentprim.cache.join import join
 from agentprim.cache.kv import KV
+from agentprim.config import VERSION
 from agentprim.engine import Cost, Engine, Event, Output, Usage
 from agentprim.errors import (
     AgentPrimError,
@@ -14,7 +15,7 @@ from agentprim.errors import (
 )
 from agentprim.primitives import Planning, Review, Voting
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 __all__ = [
     "KV",

@@ -1,6 +1,8 @@
-"""Sizes that a user may set, with the defaults that the package was measured with."""
+"""The version, and sizes that a user may set, with the defaults that were measured."""
 
 from dataclasses import dataclass
+
+VERSION = "0.1.0"
 
 
 @dataclass(frozen=True, kw_only=True)

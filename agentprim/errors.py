@@ -7,6 +7,8 @@ from agentprim_kernels.pool import PoolExhausted
 __all__ = [
     "AgentPrimError",
     "BudgetExceeded",
+    "CertificateIgnored",
+    "NotRotated",
     "PlanError",
     "PoolExhausted",
     "UnsupportedModel",
@@ -39,3 +41,11 @@ class BudgetExceeded(AgentPrimError):
 
 class VerificationFailed(AgentPrimError):
     """A check of this machine and model against the reference did not hold."""
+
+
+class CertificateIgnored(UserWarning):
+    """A file that should hold a certificate holds something else, and was not used."""
+
+
+class NotRotated(UserWarning):
+    """Keys were handed over without being moved: an experiment, wrong on purpose."""

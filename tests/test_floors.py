@@ -147,7 +147,7 @@ def test_nothing_imports_everything():
 
 
 def test_no_environment_variable_decides_at_run_time():
-    allowed = {"agentprim.engine.smollm"}  # where the user's cache folder is
+    allowed = {"agentprim.engine.folder"}  # where the user's cache folder is
     for path in FILES:
         text = path.read_text()
         if _module(path) not in allowed:

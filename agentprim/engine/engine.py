@@ -12,6 +12,8 @@ from agentprim.cache.hf import PagedCache
 from agentprim.cache.kv import KV
 from agentprim.engine import decode, load
 from agentprim.engine.batch import is_batch, list_kvs, read_ids, read_kvs
+from agentprim.engine.certificate import Certificate
+from agentprim.engine.certificates import Shelf
 from agentprim.engine.head import Head
 from agentprim.engine.latent import Method, Realigner
 from agentprim.engine.read import forward, read
@@ -30,6 +32,7 @@ class Engine:
         tokenizer: Its tokenizer, or None.
         vocab_size: Number of ids that the model knows.
         pool: Where all KVs of this engine live.
+        shelf: Where its certificate is found.
     """
 
     def __init__(
@@ -69,6 +72,7 @@ class Engine:
         self._lock = threading.Lock()
         self._latent = (latent, latent_temperature)
         self._realigner, self._head = None, None
+        self.shelf = Shelf(model, str(self.pool.layout.shapes[0].dtype).removeprefix("torch."))
 
     @classmethod
     def from_pretrained(
@@ -202,6 +206,11 @@ class Engine:
         else:
             found = [one.fork() for one in kvs]
         return found[0] if isinstance(kv, KV) else found
+
+    @property
+    def certificate(self) -> Certificate | None:
+        """What `agentprim.verify` found out about this model; None before it ran."""
+        return self.shelf.find()
 
     @property
     def realigner(self) -> Realigner:

