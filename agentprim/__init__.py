@@ -4,6 +4,7 @@ from agentprim.agent import Agent
 from agentprim.cache.join import join
 from agentprim.cache.kv import KV
 from agentprim.config import VERSION
+from agentprim.decide import Decider, Decision
 from agentprim.engine import Cost, Engine, Event, Output, Usage
 from agentprim.errors import (
     AgentPrimError,
@@ -23,6 +24,8 @@ __all__ = [
     "AgentPrimError",
     "BudgetExceeded",
     "Cost",
+    "Decider",
+    "Decision",
     "Engine",
     "Event",
     "Output",

@@ -1,0 +1,166 @@
+"""Read decisions out of a local model: options scored as whole replies behind a shared state."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from agentprim.cache.kv import KV, check_live
+from agentprim.decide.backend import Scores
+from agentprim.decide.question import Question
+from agentprim.engine import Engine, Output
+from agentprim.engine.chat import Chat
+from agentprim.engine.decode import eos_ids
+from agentprim.engine.read import read
+
+AT_ONCE = 96  # tokens up to which a second pass costs more than reading the question twice
+INSTRUCTIONS = "Judge what you are given. Answer with one of the options and nothing else."
+
+
+class Local:
+    """Scores options by an engine, on caches that are already in its pool.
+
+    An option's score is the log-probability of the model giving exactly this reply and ending it:
+
+        l(option) = sum_i log p(token_i | state, question, tokens before) + log p(end | all of it)
+
+    A cached state stays as it is and the question is read behind it, so a decision costs the
+    tokens of its question and options; the pool is afterwards as before. All questions
+    run as one batch, and so do all options.
+    """
+
+    def __init__(self, engine: Engine, *, instructions: str = INSTRUCTIONS, prior: bool = False):
+        """Make a readout.
+
+        Args:
+            engine: The model, with a tokenizer.
+            instructions: System prompt in front of a state that is given as text.
+            prior: Whether to subtract what the model says of the options without a state
+                (content-free correction); remembered for each question.
+
+        Raises:
+            ValueError: The engine has no tokenizer, or nothing that ends a reply.
+        """
+        if engine.tokenizer is None:
+            raise ValueError("engine must have a tokenizer for decisions, got none")
+        self.engine, self.instructions, self.prior = engine, instructions, prior
+        self._chat = Chat(engine.tokenizer)
+        self._ends = _ends(engine, self._chat)
+        self._priors: dict[Question, tuple[float, ...]] = {}
+
+    def __call__(self, state: str | KV | Output, questions: Sequence[Question]) -> list[Scores]:
+        """Score every option; see `Backend`.
+
+        Raises:
+            TypeError, ValueError: The state is empty, not live, or of another engine.
+            PoolExhausted: The pool is too small.
+        """
+        cached = _cached(state)
+        with self._read_text(state) if cached is None else self._fork(cached) as kv:
+            found = self._score(kv, questions)
+            if cached is None:  # reading the state is part of the first question's cost
+                found[0] = replace(found[0], tokens=found[0].tokens + len(kv))
+        return self._corrected(questions, found) if self.prior else found
+
+    def _read_text(self, state: str) -> KV:
+        if not isinstance(state, str):
+            raise TypeError(f"state must be text, a KV or an Output, got {type(state).__name__}")
+        if not state.strip():
+            raise ValueError("state must have at least one character, got an empty text")
+        return self.engine.prefill(self._chat.system(f"{self.instructions}\n\n{state}"))
+
+    def _fork(self, kv: KV) -> KV:
+        return check_live(kv, "state", self.engine.pool).fork()
+
+    def _score(self, kv: KV, questions: Sequence[Question]) -> list[Scores]:
+        turns = [
+            self._chat.turn([{"role": "user", "content": question.prompt}])
+            for question in questions
+        ]
+        rows = [
+            (number, self.engine.encode(option))
+            for number, question in enumerate(questions)
+            for option in question.options
+        ]
+        at_once = sum(len(turns[number]) + len(ids) for number, ids in rows) <= AT_ONCE
+        passes = self._in_one_pass if at_once else self._in_two_passes
+        log_probs: list[list[float]] = [[] for _ in questions]
+        tokens = [0 if at_once else len(turn) for turn in turns]
+        for (number, ids), (before, after) in zip(rows, passes(kv, turns, rows), strict=True):
+            log_probs[number].append(sequence_log_prob(before, after, ids, self._ends))
+            tokens[number] += len(ids) + (len(turns[number]) if at_once else 0)
+        return [
+            Scores(log_probs=tuple(line), tokens=count)
+            for line, count in zip(log_probs, tokens, strict=True)
+        ]
+
+    def _in_one_pass(self, kv: KV, turns: list[list[int]], rows: list) -> list:
+        """Read the question again for each option: one pass over the weights instead of two."""
+        states = read(
+            self.engine, [[*turns[number], *ids] for number, ids in rows], [kv] * len(rows)
+        )[1]
+        heads = [len(turns[number]) for number, _ in rows]
+        return [
+            (self._log_probs(state[head - 1]), self._log_probs(state[head:]))
+            for head, state in zip(heads, states, strict=True)
+        ]
+
+    def _in_two_passes(self, kv: KV, turns: list[list[int]], rows: list) -> list:
+        """Read each question once, then every option on a fork of it."""
+        asked, states = read(self.engine, turns, [kv] * len(turns))
+        before = [self._log_probs(state[-1]) for state in states]
+        _, after = read(
+            self.engine, [ids for _, ids in rows], [asked[number] for number, _ in rows]
+        )
+        return [
+            (before[number], self._log_probs(state))
+            for (number, _), state in zip(rows, after, strict=True)
+        ]
+
+    def _corrected(self, questions: Sequence[Question], found: list[Scores]) -> list[Scores]:
+        missing = [question for question in questions if question not in self._priors]
+        spent = [0] * len(found)
+        if missing:
+            with self.engine.prefill(self._chat.system(self.instructions)) as empty:
+                for question, scores in zip(missing, self._score(empty, missing), strict=True):
+                    self._priors[question] = scores.log_probs
+                    spent[questions.index(question)] += scores.tokens
+        return [
+            Scores(
+                log_probs=tuple(
+                    a - b for a, b in zip(one.log_probs, self._priors[question], strict=True)
+                ),
+                tokens=one.tokens + more,
+            )
+            for question, one, more in zip(questions, found, spent, strict=True)
+        ]
+
+    def _log_probs(self, states: Tensor) -> Tensor:
+        return torch.log_softmax(self.engine.logits(states), dim=-1)
+
+
+def _cached(state) -> KV | None:
+    """Return the cache of a state; None for one that is text."""
+    return state if isinstance(state, KV) else getattr(state, "kv", None)
+
+
+def sequence_log_prob(before: Tensor, after: Tensor, ids: Sequence[int], ends: list[int]) -> float:
+    """Add up what a whole reply and its end are worth.
+
+    Args:
+        before: Log-probabilities of the first token `[vocab]`.
+        after: Log-probabilities behind each token of the reply `[len(ids), vocab]`.
+        ids: The reply.
+        ends: Ids that may end it; their probabilities add up.
+    """
+    total = float(before[ids[0]])
+    total += sum(float(after[i - 1, ids[i]]) for i in range(1, len(ids)))
+    return total + float(torch.logsumexp(after[-1, ends].double(), 0))
+
+
+def _ends(engine: Engine, chat: Chat) -> list[int]:
+    ends = list(dict.fromkeys([*eos_ids(engine), *chat.close()[:1]]))
+    if not ends:
+        raise ValueError("engine must know an id that ends a reply, got none")
+    return ends
