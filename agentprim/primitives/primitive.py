@@ -74,6 +74,8 @@ class Item:
         context: What came from outside.
         options: How its agents work with each other in this call.
         seed: Of its pushes and sampling; samples of one question have seeds far apart.
+        row: Its number in the call.
+        given: Those fields of `options` that the call itself named.
         usage: What all inner agents cost so far.
         trace: What they and the primitive did so far, in order.
     """
@@ -82,6 +84,8 @@ class Item:
     context: list
     options: Options
     seed: int
+    row: int = 0
+    given: dict = field(default_factory=dict)
     usage: Usage = field(default_factory=Usage)
     trace: list[Event] = field(default_factory=list)
 
@@ -91,7 +95,7 @@ class Item:
         return self.messages[-1]["content"]
 
 
-Speak = Callable[[Agent, list, list], list[Output]]
+Speak = Callable[[Agent, list[Item], list, list], list[Output]]
 
 
 class Primitive(ABC):
@@ -104,7 +108,7 @@ class Primitive(ABC):
 
     @abstractmethod
     def run(self, items: list[Item], speak: Speak) -> list[Output]:
-        """Work on a batch; `speak(agent, turns, contexts)` lets the final agent answer."""
+        """Work on a batch; `speak(agent, items, turns, contexts)` lets the final agent answer."""
 
     def __call__(
         self,
@@ -127,11 +131,13 @@ class Primitive(ABC):
         seed = sampling.pop("seed", None)
         items, single = self._items(x, context, samples, seed, join, carry, offsets, rotate)
 
-        def speak(agent, turns: list, contexts: list) -> list[Output]:
-            emit = stream
+        def speak(agent, rows: list[Item], turns: list, contexts: list) -> list[Output]:
+            emit = None
             if stream is not None and single:
                 emit = lambda _, text: stream(text)  # noqa: E731
-            more = {**self._hands(items), **sampling}
+            elif stream is not None:
+                emit = lambda number, text: stream(rows[number].row, text)  # noqa: E731
+            more = {**self._hands(rows), **sampling}
             return agent(turns, context=contexts, stream=emit, **more)
 
         return self._collect(items, self.run(items, speak), single)
@@ -153,8 +159,8 @@ class Primitive(ABC):
         """Hand over instead of answering: the final agent thinks. Arguments as in `Agent.think`."""
         items, single = self._items(x, context, samples, seed, join, carry, offsets, rotate)
 
-        def speak(agent, turns: list, contexts: list) -> list[Output]:
-            more = {**self._hands(items), **thinking}
+        def speak(agent, rows: list[Item], turns: list, contexts: list) -> list[Output]:
+            more = {**self._hands(rows), **thinking}
             return agent.think(turns, inner=inner, context=contexts, **more)
 
         return self._collect(items, self.run(items, speak), single)
@@ -207,7 +213,7 @@ class Primitive(ABC):
         self, agent, items: list[Item], turns: list[str], senders: list[list[Output]], speak: Speak
     ) -> list[Output]:
         """Let the final agent answer."""
-        return speak(agent, *self.address(items, turns, senders))
+        return speak(agent, items, *self.address(items, turns, senders))
 
     def _hands(self, items: list[Item]) -> dict:
         o = items[0].options
@@ -229,10 +235,13 @@ class Primitive(ABC):
         seeds = read_seeds(self.options.seed if seed is None else seed, len(rows), 1)
         items = [
             Item(
-                messages=list(messages), context=list(senders), options=options,
+                messages=list(messages), context=list(senders), options=options, given=given,
                 seed=first + (number << 20),  # an item's own samples count on from its seed
+                row=place * samples + number,
             )
-            for messages, senders, first in zip(rows, contexts, seeds, strict=True)
+            for place, (messages, senders, first) in enumerate(
+                zip(rows, contexts, seeds, strict=True)
+            )
             for number in range(samples)
         ]  # fmt: skip
         return items, single and samples == 1
