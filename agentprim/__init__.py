@@ -5,7 +5,7 @@ from agentprim.cache.join import join
 from agentprim.cache.kv import KV
 from agentprim.config import VERSION
 from agentprim.decide import Decider, Decision
-from agentprim.engine import Cost, Engine, Event, Output, Usage
+from agentprim.engine import Cost, Engine, Event, Output, Repair, Usage
 from agentprim.errors import (
     AgentPrimError,
     BudgetExceeded,
@@ -32,6 +32,7 @@ __all__ = [
     "PlanError",
     "Planning",
     "PoolExhausted",
+    "Repair",
     "Review",
     "UnsupportedModel",
     "Usage",

@@ -2,13 +2,14 @@
 
 import inspect
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
 
 from agentprim.cache.hf import NAME, PagedCache, register
 from agentprim.cache.layout import LayerShape, Layout
+from agentprim.cache.oracle import budget, joined_fault, relative_error
 from agentprim.cache.pool import Pool
 from agentprim.cache.watch import watch
 from agentprim.config import PoolConfig
@@ -44,7 +45,7 @@ class Attachment:
 def attach(model: nn.Module) -> Attachment:
     """Prepare a causal language model of Hugging Face once; later calls return the same.
 
-    Proves how its keys move, registers span attention as the model's attention function (other
+    Proves how its keys move, holds a short joined cache to one forward pass with a mask, registers span attention as the model's attention function (other
     caches keep the one it had), and hooks its forward pass so that a `PagedCache` knows the mask
     and positions of each step. Where spans cannot be read, attention stays as it was and caches
     hand out dense tensors.
@@ -90,6 +91,8 @@ def _prepare(model: nn.Module) -> Attachment:
                     continue  # a family with attention of its own
             fault = _paged_fault(model, ids, expected)
             if fault is None:
+                attachment = _certified(model, attachment)
+                setattr(model, _ATTRIBUTE, attachment)
                 kept = True
                 return attachment
             if spans:
@@ -105,6 +108,18 @@ def _prepare(model: nn.Module) -> Attachment:
         "a cache of its own kind",
         f"a paged cache changes its logits: {fault}",
     )
+
+
+def _certified(model: nn.Module, attachment: Attachment) -> Attachment:
+    """Hold a joined cache to the join oracle; a model on which that fails may join nothing."""
+    layout = attachment.layout
+    if layout.rope is None:
+        return attachment
+    fault, note = joined_fault(model, attachment.new_pool)
+    if fault is None:
+        return replace(attachment, layout=replace(layout, joined=note))
+    refusal = UnsupportedModel.because(layout.model_class, "what joined caches do not keep", fault)
+    return replace(attachment, layout=replace(layout, rope=None, refusal=refusal, joined=note))
 
 
 def _register(before: str | None) -> str | None:
@@ -159,9 +174,9 @@ def _paged_fault(model: nn.Module, ids: Tensor, expected: Tensor) -> str | None:
             got = _two_steps(model, ids, PagedCache(model, pool_tokens=2 * ids.shape[1]))
     except (RuntimeError, ValueError, TypeError, IndexError, UnsupportedModel) as error:
         return str(error)
-    eps = torch.finfo(expected.dtype).eps
-    error = (got - expected).abs().max() / expected.abs().max().clamp_min(eps)
-    return None if error <= max(1e-4, 16 * eps) else f"relative error {error:.1e}"
+    error = relative_error(got, expected)
+    dtype = model.get_input_embeddings().weight.dtype
+    return None if error <= budget(dtype) else f"relative error {error:.1e}"
 
 
 def _two_steps(model: nn.Module, ids: Tensor, cache) -> Tensor:

@@ -49,7 +49,7 @@ class PagedCache(Cache):
         model.generate(**cache.inputs(new_ids), past_key_values=cache)
 
     The first cache made for a model prepares it: see `agentprim.cache.attach`. For inference only:
-    nothing is recorded for a backward pass.
+    nothing is recorded for a backward pass. Its rows and the pass in progress are its `batch`.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class PagedCache(Cache):
             check_live(one, "kv", pool)
         self.pool = pool
         self.absolute = absolute
-        self._batch = Batch(pool, kvs)
+        self.batch = Batch(pool, kvs)
         self._pad_id = attachment.pad_id
         self._device = attachment.device
         super().__init__(layers=[_Layer(self, i) for i in range(len(pool.layout.shapes))])
@@ -92,7 +92,7 @@ class PagedCache(Cache):
     @property
     def rows(self) -> list[Row] | None:
         """The sequences; None until the first forward pass says how many there are."""
-        return self._batch.rows
+        return self.batch.rows
 
     def kv(self, row: int = 0) -> KV:
         """Return what a row holds now; the cache may go on growing.
@@ -100,7 +100,7 @@ class PagedCache(Cache):
         Raises:
             IndexError: There is no such row.
         """
-        self._batch.commit()
+        self.batch.commit()
         return KV(self.pool) if self.rows is None else self.rows[row].kv()
 
     def inputs(self, new_ids: Sequence | Tensor) -> dict[str, Tensor]:
@@ -117,10 +117,10 @@ class PagedCache(Cache):
         Raises:
             ValueError: A row gets no new token, or the number of rows differs from the cache's.
         """
-        self._batch.commit()
+        self.batch.commit()
         new = read_ids(new_ids)
-        rows = self._batch.take(len(new))
-        full = full_inputs(rows, new, self._batch.columns, self._pad_id)
+        rows = self.batch.take(len(new))
+        full = full_inputs(rows, new, self.batch.columns, self._pad_id)
         return {name: value.to(self._device) for name, value in full.items()}
 
     def check_ids(self, input_ids: Tensor, num_new: int, mask: Tensor | None) -> None:
@@ -130,11 +130,11 @@ class PagedCache(Cache):
             ValueError: They bring no new token, or begin with other ids than the cached ones: a
                 sign of new ids without a full-length mask.
         """
-        self._batch.commit()
+        self.batch.commit()
         if num_new < 1:
             raise ValueError(
                 f"input_ids must bring new tokens, got {input_ids.shape[1]} ids for a cache of "
-                f"{self._batch.columns}; cache.inputs(new_ids) builds them"
+                f"{self.batch.columns}; cache.inputs(new_ids) builds them"
             )
         check_known(self.rows or [], input_ids, mask)
 
@@ -165,7 +165,7 @@ class PagedCache(Cache):
             PoolExhausted: The pool is too small; the cache has not changed.
             UnsupportedModel: Positions would need a move that is not proved.
         """
-        self._batch.begin(
+        self.batch.begin(
             batch, num_new, ids=ids, mask=mask, position_ids=position_ids,
             absolute=self.absolute, spans=spans and self.pool.layout.spans,
         )  # fmt: skip
@@ -173,13 +173,13 @@ class PagedCache(Cache):
     def end(self, *, failed: bool) -> None:
         """Keep what a forward pass wrote, or take it back. Called by the hooks on the model."""
         if failed:
-            self._batch.undo()
+            self.batch.undo()
         else:
-            self._batch.settle()
+            self.batch.settle()
 
     def commit(self) -> None:
         """Keep what earlier passes wrote, whatever becomes of the next. Called by the hooks."""
-        self._batch.commit()
+        self.batch.commit()
 
     def update(
         self, key_states: Tensor, value_states: Tensor, layer_idx: int, *args, **kwargs
@@ -190,7 +190,7 @@ class PagedCache(Cache):
             The same keys, carrying a handle to the spans, and the same values; on the dense path
             the keys and values of all columns, relocated.
         """
-        step = self._batch.step
+        step = self.batch.step
         if step is None or layer_idx in step.seen:
             raise RuntimeError(
                 "PagedCache must be told of each forward pass by the model it was made for, got "
@@ -205,13 +205,13 @@ class PagedCache(Cache):
 
     def get_seq_length(self, layer_idx: int = 0) -> int:
         """Count the columns that a layer has seen."""
-        step = self._batch.step
+        step = self.batch.step
         seen = step is not None and layer_idx in step.seen
-        return step.columns if seen else self._batch.columns
+        return step.columns if seen else self.batch.columns
 
     def get_mask_sizes(self, query_length: int, layer_idx: int = 0) -> tuple[int, int]:
         """Return the columns that a mask must cover, and 0."""
-        step, length = self._batch.step, self._batch.columns + query_length
+        step, length = self.batch.step, self.batch.columns + query_length
         spans = step.spans if step is not None else self.pool.layout.spans
         return (PagedLength(length) if spans else length), 0
 
@@ -225,11 +225,11 @@ class PagedCache(Cache):
 
     def batch_select_indices(self, indices: Tensor) -> None:
         """Keep the rows named, in that order; a row may be named more than once."""
-        self._batch.select(indices.tolist())
+        self.batch.select(indices.tolist())
 
     def batch_repeat_interleave(self, repeats: int) -> None:
         """Repeat each row; the copies share its pages."""
-        self._batch.select([i for i in range(len(self.rows or ())) for _ in range(repeats)])
+        self.batch.select([i for i in range(len(self.rows or ())) for _ in range(repeats)])
 
     def crop(self, tokens_to_remove: int) -> None:
         """Remove the last `-tokens_to_remove` tokens of each row.
@@ -239,11 +239,11 @@ class PagedCache(Cache):
         """
         if tokens_to_remove > 0:
             raise ValueError(f"crop must be given a negative number, got {tokens_to_remove}")
-        self._batch.crop(-tokens_to_remove)
+        self.batch.crop(-tokens_to_remove)
 
     def reset(self) -> None:
         """Drop all rows."""
-        self._batch = Batch(self.pool)
+        self.batch = Batch(self.pool)
 
     @property
     def is_compileable(self) -> bool:
@@ -254,7 +254,7 @@ class PagedCache(Cache):
         """Fork every row into a cache of its own; the pages are shared, nothing is copied."""
         twin = type(self).__new__(type(self))
         twin.__dict__.update(self.__dict__)
-        twin._batch = self._batch.fork()
+        twin.batch = self.batch.fork()
         Cache.__init__(twin, layers=[_Layer(twin, i) for i in range(len(self.layers))])
         return twin
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from agentprim.cache import marks
 from agentprim.cache.kv import KV, check_live
 from agentprim.cache.span import Span, merge
 
@@ -25,7 +26,7 @@ def join(kvs: Sequence[KV], offsets: str = "consecutive", *, rotate: bool = True
             with: the paper's ablation, wrong on purpose.
 
     Returns:
-        A KV that shares the pages of all parts.
+        A KV that shares the pages of all parts and knows where each begins (`kv.joints`).
 
     Raises:
         ValueError: There is nothing to join, a KV was released, or the pools differ.
@@ -47,4 +48,5 @@ def join(kvs: Sequence[KV], offsets: str = "consecutive", *, rotate: bool = True
         spans += parts
         if number == 0 or offsets == "consecutive":
             behind = max((span.stop for span in parts), default=behind)
-    return KV(pool, merge(spans, pool.page_size))
+    known = marks.join([kv.marks for kv in kvs], [len(kv) for kv in kvs])
+    return KV(pool, merge(spans, pool.page_size), marks=known)

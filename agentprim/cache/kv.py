@@ -1,12 +1,14 @@
 """KV: what an agent has read and thought, as a value that can be joined, cut and handed over."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 import torch
 from torch import Tensor
 
 from agentprim.cache import move
+from agentprim.cache.marks import Mark, of_kind
+from agentprim.cache.marks import keep as keep_marks
 from agentprim.cache.pool import Pool
 from agentprim.cache.span import MAX_RUNS, Span, merge
 
@@ -20,12 +22,20 @@ class KV:
     Attributes:
         pool: Where the pages are; KVs of one pool can be joined.
         hidden: Last hidden state of the last token `[hidden_size]`, where the engine kept it.
+        marks: Where some of its tokens come from.
     """
 
-    def __init__(self, pool: Pool, spans: Iterable[Span] = (), hidden: Tensor | None = None):
+    def __init__(
+        self,
+        pool: Pool,
+        spans: Iterable[Span] = (),
+        hidden: Tensor | None = None,
+        marks: Sequence[Mark] = (),
+    ) -> None:
         """Hold some spans of a pool; users get KVs from an engine, `join` or a cache."""
         self.pool = pool
         self.hidden = hidden
+        self.marks = tuple(marks)
         self._spans: tuple[Span, ...] | None = tuple(spans)
         self._own(self._spans)
 
@@ -50,6 +60,11 @@ class KV:
         """The position that the next token takes: one past the largest current position."""
         return max((span.stop for span in self.spans), default=0)
 
+    @property
+    def joints(self) -> list[int]:
+        """Where the parts begin that were joined behind tokens that they never saw."""
+        return [begin for begin, _ in of_kind(self.marks, "part")]
+
     def __len__(self) -> int:
         """Count the tokens."""
         return sum(span.length for span in self.spans)
@@ -63,11 +78,13 @@ class KV:
         if not isinstance(part, slice) or part.step not in (None, 1):
             raise TypeError(f"kv index must be a slice of step 1, got {part!r}")
         begin, end, _ = part.indices(len(self))
-        return KV(self.pool, self._runs([(begin, max(begin, end))]))
+        end = max(begin, end)
+        known = keep_marks(self.marks, range(begin, end))
+        return KV(self.pool, self._runs([(begin, end)]), marks=known)
 
     def fork(self) -> "KV":
         """Return the same tokens under a life of their own; no key is copied."""
-        return KV(self.pool, self.spans, self.hidden)
+        return KV(self.pool, self.spans, self.hidden, self.marks)
 
     def __copy__(self) -> "KV":
         """Fork: tokens never change, so a copy may share them."""
@@ -96,10 +113,11 @@ class KV:
                 runs[-1] = (runs[-1][0], index + 1)
             else:
                 runs.append((index, index + 1))
+        known = keep_marks(self.marks, indices)
         if len(runs) <= MAX_RUNS:
-            return KV(self.pool, self._runs(runs))
+            return KV(self.pool, self._runs(runs), marks=known)
         self.pool.layout.require_spans(self.spans)
-        return KV(self.pool, move.compact(self.pool, self.spans, indices))
+        return KV(self.pool, move.compact(self.pool, self.spans, indices), marks=known)
 
     def materialize(self) -> "KV":
         """Copy into pages of its own, keys rotated to where they now stand.
@@ -109,7 +127,7 @@ class KV:
             PoolExhausted: No pages are left for the copy.
         """
         self.pool.layout.require_spans(self.spans)
-        return KV(self.pool, move.materialize(self.pool, self.spans), self.hidden)
+        return KV(self.pool, move.materialize(self.pool, self.spans), self.hidden, self.marks)
 
     def rotate_(self) -> None:
         """Rotate the stored keys to where they now stand, in place.
@@ -140,7 +158,7 @@ class KV:
         """
         spans = tuple(span.moved(by) for span in self.spans)
         self.pool.layout.require_spans(spans)
-        return KV(self.pool, spans, self.hidden)
+        return KV(self.pool, spans, self.hidden, self.marks)
 
     def to_cache(self):
         """Copy into a dense `transformers.DynamicCache` of one row, keys where they now stand."""

@@ -40,6 +40,8 @@ class Layout:
         refusal: Why it was refused; raised when somebody tries to move its keys.
         spans: Whether attention can read spans (the handle reaches it); else the dense path.
         window: Fewest columns that a layer sees, None where all layers see everything.
+        joined: Whether a joined cache was held to one forward pass with a mask: `"measured"`, or
+            why it was not.
     """
 
     model_class: str
@@ -48,6 +50,7 @@ class Layout:
     refusal: UnsupportedModel | None
     spans: bool
     window: int | None = None
+    joined: str = "not measured: its keys are not moved"
 
     def layer_rope(self, layer: int) -> LayerRope:
         """Return how a layer turns its keys; no rotation where nothing is proved."""

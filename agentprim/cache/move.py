@@ -49,7 +49,7 @@ def materialize(pool: Pool, spans: tuple[Span, ...]) -> tuple[Span, ...]:
     """Copy spans into pages of their own, keys turned to where they now stand."""
     if not spans:
         return ()
-    copies, slots = _fresh(pool, _positions(spans), [i for span in spans for i in span.ids])
+    copies, slots = fresh(pool, current_positions(spans), [i for span in spans for i in span.ids])
     for group in pool.groups:
         device = group.k_cache.device
         table = SpanTable([spans], device=device)
@@ -72,8 +72,8 @@ def compact(pool: Pool, spans: tuple[Span, ...], indices: list[int]) -> tuple[Sp
     source = torch.cat([span_slots(span, pool.page_size) for span in spans])[at]
     lengths = torch.tensor([span.length for span in spans])
     rows = torch.arange(len(spans), dtype=torch.int32).repeat_interleave(lengths)[at]
-    positions, ids = _positions(spans), [i for span in spans for i in span.ids]
-    copies, slots = _fresh(pool, [positions[i] for i in indices], [ids[i] for i in indices])
+    positions, ids = current_positions(spans), [i for span in spans for i in span.ids]
+    copies, slots = fresh(pool, [positions[i] for i in indices], [ids[i] for i in indices])
     for group in pool.groups:
         device = group.k_cache.device
         table = SpanTable([spans], device=device)
@@ -104,7 +104,7 @@ def gather_(
     )  # fmt: skip
 
 
-def _positions(spans: tuple[Span, ...]) -> list[int]:
+def current_positions(spans: tuple[Span, ...]) -> list[int]:
     """List the current position of every token."""
     found: list[int] = []
     for span in spans:
@@ -113,7 +113,7 @@ def _positions(spans: tuple[Span, ...]) -> list[int]:
     return found
 
 
-def _fresh(pool: Pool, positions: list[int], ids: list[int]) -> tuple[tuple[Span, ...], Tensor]:
+def fresh(pool: Pool, positions: list[int], ids: list[int]) -> tuple[tuple[Span, ...], Tensor]:
     """Claim pages for tokens at given positions; return their spans and their slots."""
     ((pages, first_slot, leases),) = pool.claim([(-1, 0)], [len(positions)])
     whole = Span(

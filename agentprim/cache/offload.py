@@ -24,7 +24,7 @@ class Parked:
     def __init__(self, kv: KV) -> None:
         """Copy the pages of a live KV, which is not changed."""
         self.pool = kv.pool
-        self._hidden = kv.hidden
+        self._hidden, self._marks = kv.hidden, kv.marks
         pages = _pages(kv.spans)
         index = {page: number for number, page in enumerate(pages)}
         self._fill = _fill(kv.spans, self.pool.page_size)
@@ -77,7 +77,7 @@ class Parked:
         """
         spans = self.spans
         if not spans:
-            return KV(self.pool, (), self._hidden)
+            return KV(self.pool, (), self._hidden, self._marks)
         count = (self._num_pages - 1) * self.pool.page_size + self._fill
         ((claimed, _, leases),) = self.pool.claim([(-1, 0)], [count])
         for group, (k_packed, v_packed) in zip(self.pool.groups, self._packed, strict=True):
@@ -89,7 +89,7 @@ class Parked:
         ]
         if len(restored) > 1:  # so that a part of it can be freed
             restored = [self.pool.share(span) for span in restored]
-        return KV(self.pool, restored, self._hidden)
+        return KV(self.pool, restored, self._hidden, self._marks)
 
     def release(self) -> None:
         """Free the host memory; restoring afterwards is an error. Releasing twice is not."""

@@ -40,6 +40,7 @@ class Row:
         """Start from a KV, which is not changed, or empty."""
         self.pool = pool
         self._base = kv.spans if kv is not None else ()
+        self._marks = kv.marks if kv is not None else ()
         self._new: list[_Open] = []
         self._leases: list[Lease] = []  # of the new pages
         self.length = len(kv) if kv is not None else 0
@@ -75,9 +76,8 @@ class Row:
         """Return what the row holds now as a KV, with one lease for each span."""
         new = [self.pool.share(piece.span(ids=True)) for piece in self._new]
         spans = merge([*self._base, *new], self.pool.page_size)
-        return KV(
-            self.pool, [self.pool.share(span) if len(span.leases) > 1 else span for span in spans]
-        )
+        one_lease = [self.pool.share(span) if len(span.leases) > 1 else span for span in spans]
+        return KV(self.pool, one_lease, marks=self._marks)
 
     def mark(self) -> tuple:
         """Remember the present state for `undo`."""

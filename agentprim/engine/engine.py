@@ -1,4 +1,4 @@
-"""The engine: one model, one pool, and the verbs prefill, forward, decode and latent."""
+"""The engine: one model, one pool, and the verbs prefill, forward, decode, latent and repair."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -16,7 +16,9 @@ from agentprim.engine.certificate import Certificate
 from agentprim.engine.certificates import Shelf
 from agentprim.engine.head import Head
 from agentprim.engine.latent import Method, Realigner
+from agentprim.engine.peek import peek
 from agentprim.engine.read import forward, read
+from agentprim.engine.repair import Repair, repair
 from agentprim.engine.sampling import Sampling
 from agentprim.engine.think import think
 
@@ -212,6 +214,41 @@ class Engine:
         """What `agentprim.verify` found out about this model; None before it ran."""
         return self.shelf.find()
 
+    def repair(
+        self,
+        kv: KV | Sequence[KV],
+        *,
+        first: int = 16,
+        share: float = 0.15,
+        layer: int = 1,
+        measure: str = "values",
+    ):
+        """Recompute some joined tokens where they now stand, with all before them in sight.
+
+        The parts of a joined KV never saw each other. The first part is never recomputed; of the
+        later ones the first tokens of each, and the tokens that deviate most, run as one prefill
+        at their positions. They see the stored keys of the others. Tokens without an id (latent
+        steps) stay as they are. With all of them recomputed the KV equals one text.
+
+        Args:
+            kv: A KV made by `join`, or a list of them that run as one batch; not changed.
+            first: Tokens at the start of each joined part.
+            share: Share of all joined tokens, picked by how far they are off.
+            layer: Where that is measured, after a run of all joined tokens up to this layer.
+            measure: What is compared: `"values"` or `"keys"`.
+
+        Returns:
+            A new KV with the same tokens, or a list of them; new keys are in private pages.
+
+        Raises:
+            TypeError, ValueError: A number is out of range, or a KV is not usable here.
+            UnsupportedModel: The model cannot compute tokens between stored ones.
+            PoolExhausted: The pool is too small; nothing has changed.
+        """
+        how = Repair(first=first, share=share, layer=layer, measure=measure)
+        found = [one.kv for one in repair(self, list_kvs(kv, self.pool), how)]
+        return found[0] if isinstance(kv, KV) else found
+
     @property
     def realigner(self) -> Realigner:
         """What latent steps use, made on first use."""
@@ -244,20 +281,7 @@ class Engine:
             return again.hidden
 
     def _peek(self, kv: KV, n: int) -> str:
-        """Say the `n` most likely next tokens behind a KV, one after the other."""
-        if n < 1:
-            raise ValueError(f"n must be at least 1, got {n}")
-        first = int(self.logits(self.last_hidden(kv)).argmax())
-        if n == 1 or first in decode.eos_ids(self):
-            return self._say([first])
-        with self.generate([first], kv, max_new_tokens=n - 1).kv as said:
-            return self._say(said.ids[len(kv) :])
-
-    def _say(self, ids: Sequence[int]) -> str:
-        """Turn ids into text, special tokens included; the ids themselves without a tokenizer."""
-        if self.tokenizer is None:
-            return " ".join(map(str, ids))
-        return self.tokenizer.decode(list(ids), clean_up_tokenization_spaces=False)
+        return peek(self, kv, n)
 
     def _rows(self, x, kv) -> tuple[list[list[int]], list[KV], bool]:
         """Read x and kv as rows, and whether the caller passed one of them."""
