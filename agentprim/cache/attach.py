@@ -45,10 +45,11 @@ class Attachment:
 def attach(model: nn.Module) -> Attachment:
     """Prepare a causal language model of Hugging Face once; later calls return the same.
 
-    Proves how its keys move, holds a short joined cache to one forward pass with a mask, registers span attention as the model's attention function (other
+    Proves how its keys move, registers span attention as the model's attention function (other
     caches keep the one it had), and hooks its forward pass so that a `PagedCache` knows the mask
     and positions of each step. Where spans cannot be read, attention stays as it was and caches
-    hand out dense tensors.
+    hand out dense tensors. At last a short joined cache is held to one forward pass with a mask;
+    a model on which that fails may read its caches, but not join them.
 
     Raises:
         UnsupportedModel: The model's cache has no keys and values per token and layer.
