@@ -14,9 +14,10 @@ class Cost:
         latent: Latent steps, which give keys and values but no text.
         reused: Tokens read from the pool instead of being computed.
         relocated: Of the reused ones, those that stand elsewhere than they were computed.
-        recomputed: Tokens computed once more than needed.
+        recomputed: Tokens of other agents computed again in their new place (`join="repair"`).
         generative_calls: Calls that decoded text.
         decision_calls: Calls that only chose between given options.
+        decision_tokens: Tokens that those calls ran through the model; not counted elsewhere.
         seconds: Wall time.
     """
 
@@ -28,6 +29,7 @@ class Cost:
     recomputed: int = 0
     generative_calls: int = 0
     decision_calls: int = 0
+    decision_tokens: int = 0
     seconds: float = 0.0
 
     def __add__(self, other: "Cost") -> "Cost":

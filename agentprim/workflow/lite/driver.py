@@ -1,0 +1,78 @@
+"""Run many tasks side by side: what they ask of the same agent at the same time is one batch."""
+
+from collections.abc import Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from agentprim.agent.remote import AT_ONCE
+from agentprim.engine import Output
+from agentprim.workflow.lite.requests import Act, Ask, Failure, Reply, Request, hand
+
+Task = Generator[Request, Reply, Output]
+
+
+def drive(tasks: Sequence[Task]) -> list[Output]:
+    """Run tasks to their ends.
+
+    A task is a generator that yields requests and is sent replies. In each round all tasks that
+    wait for the same agent are answered by one call; where that raises, each is called alone, so
+    that one task's fault stays its own.
+    """
+    results: list[Output | None] = [None] * len(tasks)
+    waiting: dict[int, Request] = {}
+
+    def send(index: int, reply: Reply | None) -> None:
+        try:
+            waiting[index] = tasks[index].send(reply)
+        except StopIteration as end:
+            results[index] = end.value
+            waiting.pop(index, None)
+
+    for index in range(len(tasks)):
+        send(index, None)
+    while waiting:
+        for group in _groups(waiting):
+            requests = [waiting[index] for index in group]
+            for index, reply in zip(group, _answer(requests), strict=True):
+                send(index, reply)
+    return results
+
+
+def _groups(waiting: dict[int, Request]) -> list[list[int]]:
+    """Put together what one call can answer."""
+    groups: dict[object, list[int]] = {}
+    for index, request in waiting.items():
+        key = (id(request.agent), request.max_new_tokens) if isinstance(request, Act) else index
+        groups.setdefault(key, []).append(index)
+    return list(groups.values())
+
+
+def _answer(requests: list[Request]) -> list[Reply]:
+    if isinstance(requests[0], Ask):
+        return [_decide(one) for one in requests]
+    if len(requests) > 1 and not hasattr(requests[0].agent, "engine"):
+        with ThreadPoolExecutor(AT_ONCE) as threads:  # it has no batch of its own to gain from
+            return [replies[0] for replies in threads.map(lambda one: _answer([one]), requests)]
+    try:
+        return _act(requests)
+    except Exception as error:  # an agent may be anybody's; its fault belongs to its task
+        if len(requests) == 1:
+            return [Failure(error=error)]
+        return [_answer([one])[0] for one in requests]
+
+
+def _decide(request: Ask) -> Reply:
+    try:
+        return request.decider.ask(request.questions, request.state)
+    except Exception as error:  # a backend may be anybody's too
+        return Failure(error=error)
+
+
+def _act(requests: list[Act]) -> list[Output]:
+    agent, hands = requests[0].agent, [hand(one) for one in requests]
+    options = {"max_new_tokens": requests[0].max_new_tokens}
+    contexts = [context for _, context in hands]
+    if any(contexts):
+        options |= {"context": contexts, "carry": "reply"}
+    if all(one.seed is not None for one in requests):
+        options["seed"] = [one.seed for one in requests]
+    return list(agent([turn for turn, _ in hands], **options))
