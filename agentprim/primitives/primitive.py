@@ -4,10 +4,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from agentprim.agent.agent import INNERS, Agent
+from agentprim.agent.agent import INNERS
 from agentprim.agent.context import check
 from agentprim.agent.rows import read_contexts, read_rows, read_seeds
-from agentprim.engine import Engine, Event, Output, Usage
+from agentprim.engine import Engine, Event, Output, Repair, Usage
 from agentprim.engine.chat import Message
 from agentprim.primitives.prompts import said
 
@@ -34,7 +34,7 @@ class Options:
     steps: int = 40
     settle: float | None = None
     inner_tokens: int = 256
-    join: str = "relocate"
+    join: str | Repair = "relocate"
     carry: str | None = None
     offsets: str = "consecutive"
     rotate: bool = True
@@ -95,7 +95,8 @@ class Item:
         return self.messages[-1]["content"]
 
 
-Speak = Callable[[Agent, list[Item], list, list], list[Output]]
+# speak(agent, items, turns, contexts, most): `most` ends a text earlier than the call says
+Speak = Callable[..., list[Output]]
 
 
 class Primitive(ABC):
@@ -117,7 +118,7 @@ class Primitive(ABC):
         context: Sequence = (),
         stream: Callable | None = None,
         samples: int = 1,
-        join: str | None = None,
+        join: str | Repair | None = None,
         carry: str | None = None,
         offsets: str | None = None,
         rotate: bool | None = None,
@@ -131,13 +132,13 @@ class Primitive(ABC):
         seed = sampling.pop("seed", None)
         items, single = self._items(x, context, samples, seed, join, carry, offsets, rotate)
 
-        def speak(agent, rows: list[Item], turns: list, contexts: list) -> list[Output]:
+        def speak(agent, rows: list[Item], turns: list, contexts: list, most=None) -> list[Output]:
             emit = None
             if stream is not None and single:
                 emit = lambda _, text: stream(text)  # noqa: E731
             elif stream is not None:
                 emit = lambda number, text: stream(rows[number].row, text)  # noqa: E731
-            more = {**self._hands(rows), **sampling}
+            more = {**self._hands(rows), **_ended(sampling, most)}
             return agent(turns, context=contexts, stream=emit, **more)
 
         return self._collect(items, self.run(items, speak), single)
@@ -149,7 +150,7 @@ class Primitive(ABC):
         inner: str = "latent",
         context: Sequence = (),
         samples: int = 1,
-        join: str | None = None,
+        join: str | Repair | None = None,
         carry: str | None = None,
         offsets: str | None = None,
         rotate: bool | None = None,
@@ -159,8 +160,9 @@ class Primitive(ABC):
         """Hand over instead of answering: the final agent thinks. Arguments as in `Agent.think`."""
         items, single = self._items(x, context, samples, seed, join, carry, offsets, rotate)
 
-        def speak(agent, rows: list[Item], turns: list, contexts: list) -> list[Output]:
-            more = {**self._hands(rows), **thinking}
+        def speak(agent, rows: list[Item], turns: list, contexts: list, most=None) -> list[Output]:
+            ended = _ended(thinking, most) if inner == "text" else thinking
+            more = {**self._hands(rows), **ended}
             return agent.think(turns, inner=inner, context=contexts, **more)
 
         return self._collect(items, self.run(items, speak), single)
@@ -253,6 +255,12 @@ class Primitive(ABC):
             for item, out in zip(items, outputs, strict=True)
         ]
         return whole[0] if single else whole
+
+
+def _ended(sampling: dict, most: int | None) -> dict:
+    if most is None:
+        return sampling
+    return {**sampling, "max_new_tokens": min(sampling.get("max_new_tokens", most), most)}
 
 
 def _speech(sender) -> tuple[str, str]:
