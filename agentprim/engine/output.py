@@ -13,7 +13,8 @@ class Event:
     """One thing that happened during a call.
 
     Attributes:
-        kind: `"call"`, `"handover"`, `"stop"` or `"vote"`.
+        kind: `"call"`, `"handover"`, `"stop"` or `"vote"`; of plans `"plan"`, `"step"` or
+            `"rescue"`.
         role: Who did it.
         detail: Numbers and names, JSON-serialisable.
     """
@@ -38,7 +39,8 @@ class Output(str):
         ids: Generated token ids.
         usage: What it cost.
         trace: What happened, in order.
-        finish: `"stop"`, `"length"`, or `"handover"` for an answer that stayed latent.
+        finish: `"stop"`, `"length"`, or `"handover"` for an answer that stayed latent; `"error"`
+            or `"budget"` for what a plan has where it could not end.
         system_end: Tokens of `kv` that are the agent's system prompt.
         reply_start: Tokens of `kv` before the reply.
         hidden: Last hidden state of what was said or thought `[hidden_size]`, before the turn was
