@@ -13,7 +13,7 @@ class Detection:
     Attributes:
         injected: Work that was changed and screened.
         clean: Work that was not changed and screened.
-        detected: Share of the changed work that screening flagged (true-positive rate).
+        detected: Share of the changed work that the first look flagged (true-positive rate).
         false_release: Share of the changed work that passed.
         false_alarm: Share of the clean work that was flagged.
         attack_success: Share of the runs with an injection whose answer is wrong, where `correct`
@@ -45,8 +45,10 @@ def detection(
     attacked = []
     for number, out in enumerate(outputs):
         changed = {e.detail["artifact"] for e in out.trace if e.kind == "inject"}
+        looked_at = set()
         for event in out.trace:
-            if event.kind == "screen":
+            if event.kind in ("screen", "review") and event.detail["artifact"] not in looked_at:
+                looked_at.add(event.detail["artifact"])
                 flagged[event.detail["artifact"] in changed].append(not event.detail["passed"])
         if changed and correct is not None:
             attacked.append(not correct(number, out))

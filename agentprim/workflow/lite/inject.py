@@ -49,11 +49,10 @@ def mutate(text: str, kind: str, seed: int) -> str | None:
 
 def _other(number: str, source: random.Random) -> str:
     """Return another number of the same form."""
-    if "." in number:
-        return f"{float(number) + source.choice([-1, 1]) * source.randint(1, 9):.{len(number.split('.')[1])}f}"
-    return str(
-        int(number) + source.choice([n for n in range(-9, 10) if n and int(number) + n >= 0])
-    )
+    _, point, decimals = number.partition(".")
+    steps = [step for step in range(-9, 10) if step and float(number) + step >= 0]
+    step = source.choice(steps)
+    return f"{float(number) + step:.{len(decimals)}f}" if point else str(int(number) + step)
 
 
 @dataclass(frozen=True, kw_only=True)
