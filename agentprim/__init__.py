@@ -1,6 +1,6 @@
 """Agents that share one model hand each other their KV caches instead of text."""
 
-from agentprim.agent import Agent
+from agentprim.agent import Agent, RemoteAgent
 from agentprim.cache.join import join
 from agentprim.cache.kv import KV
 from agentprim.config import VERSION
@@ -15,6 +15,7 @@ from agentprim.errors import (
     VerificationFailed,
 )
 from agentprim.primitives import Planning, Review, Voting
+from agentprim.workflow.lite import LiteWorkflow
 
 __version__ = VERSION
 
@@ -28,11 +29,13 @@ __all__ = [
     "Decision",
     "Engine",
     "Event",
+    "LiteWorkflow",
     "Output",
     "PlanError",
     "Planning",
     "PoolExhausted",
     "Repair",
+    "RemoteAgent",
     "Review",
     "UnsupportedModel",
     "Usage",
