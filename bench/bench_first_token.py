@@ -10,13 +10,13 @@ import time
 
 import pytest
 import torch
-from transformers import DynamicCache
 
 import agentprim as ap
-from agentprim.engine.load import cache_name
-from bench.conftest import seconds_of
+from agentprim_kernels.bench import seconds_of
+from bench import hugging_face
+from bench.conftest import threads_of
 
-TOKENS, NEW, WANTED, ROUNDS = 2048, 16, 20, 5
+TOKENS, NEW, WANTED, ROUNDS = 2048, 16, 20, 3
 SYSTEM = "You are a critic. Read what others found and name the weakest point of it."
 
 
@@ -25,26 +25,11 @@ def engine():
     return ap.Engine.from_pretrained("smollm2", pool_tokens=16384)
 
 
-@torch.no_grad()
-def hugging_face(engine, ids, cache=None):
-    """Read ids by the model's own attention; return the last logits `[vocab]`."""
-    tokens = torch.tensor([ids])
-    cache = DynamicCache() if cache is None else cache
-    mask = torch.ones(1, cache.get_seq_length() + len(ids), dtype=torch.long)
-    output = engine.model(
-        input_ids=tokens, attention_mask=mask, use_cache=True, logits_to_keep=1,
-        **{cache_name(engine.model): cache},
-    )  # fmt: skip
-    return output.logits[0, -1]
-
-
 @pytest.fixture(params=[1, None], ids=["one thread", "all threads"])
 def threads(request):
     """Set the number of threads for one test."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(request.param or before)
-    yield request.param or before
-    torch.set_num_threads(before)
+    with threads_of(request.param) as count:
+        yield count
 
 
 def test_first_token(measure, engine, threads):
@@ -59,7 +44,7 @@ def test_first_token(measure, engine, threads):
             return engine.logits(read.hidden)
 
     def read_again():
-        return hugging_face(engine, [*system.ids, *text, *new])
+        return hugging_face.read(engine.model, [*system.ids, *text, *new])[0]
 
     def streamed():
         """Return the seconds until `generate` hands out the first piece of text."""
@@ -72,13 +57,13 @@ def test_first_token(measure, engine, threads):
 
     def check():
         with ap.join([system, sender]) as joined:
-            want = hugging_face(engine, new, joined.to_cache())
+            want = hugging_face.read(engine.model, new, joined.to_cache())[0]
         have = handed_over()
         torch.testing.assert_close(have, want, rtol=1e-3, atol=1e-2)
         assert have.argmax() == want.argmax()
 
     check()
-    again, handed = seconds_of(read_again, handed_over, rounds=ROUNDS)
+    again, handed = seconds_of(read_again, handed_over, rounds=ROUNDS, warmup=1)
     stream = sorted(streamed() for _ in range(ROUNDS))[ROUNDS // 2]
     ratio = again / handed
     measure(

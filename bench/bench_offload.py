@@ -13,8 +13,8 @@ TOKENS = 4096
 @pytest.mark.parametrize("what", ["pack", "unpack"])
 def test_offload(measure, what, way):
     p = pool(2 * TOKENS)  # half of its pages
-    caches = (p["k_cache"], p["v_cache"])
-    pages = p["page_table"][: len(p["page_table"]) // 2]
+    caches = (p.k_cache, p.v_cache)
+    pages = p.page_table[: len(p.page_table) // 2]
     packed = [cache[:, pages.long()].transpose(0, 1).contiguous() for cache in caches]
     outs = [torch.zeros_like(one) for one in (packed if what == "pack" else caches)]
 

@@ -1,31 +1,20 @@
-"""Rotate the stored keys of 4,096 tokens in place."""
+"""Rotate the stored keys of 4,096 tokens in place, 36 layers of 8 heads of 128 dims."""
 
 import pytest
 
-import agentprim_kernels as ops
-from bench.pools import close, pool, turned
-
-TOKENS = 4096
+from agentprim_kernels.bench import CASES
+from bench.pools import LAYERS, PROVIDERS
 
 
-@pytest.mark.parametrize("way", ["cpp", "torch"])
-def test_rotate(measure, way):
-    p = pool(TOKENS)
-    keys, tables = p["k_cache"], (p["page_table"], p["spans"], p["rotation"])
+@pytest.fixture(scope="module")
+def case():
+    return CASES["rotate"](layers=LAYERS)
 
-    def compiled(target=keys):
-        ops.rotate_(target, *tables, impl="cpp")
 
-    def plain(target=keys):
-        target.copy_(turned(target, p["rotation"][:, 0]))
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_rotate(measure_case, case, provider):
+    measure_case(case, provider)
 
-    work = {"cpp": compiled, "torch": plain}[way]
 
-    def check():
-        have, want = keys.clone(), keys.clone()
-        work(have)
-        ops.rotate_(want, *tables, impl="reference")
-        close(have, want)
-
-    rounds = 15 if way == "cpp" else 5
-    measure(work, check=check, rounds=rounds, moved=2 * keys.nbytes, tokens=TOKENS)
+def test_rotate_on_one_thread(measure_case, case):
+    measure_case(case, PROVIDERS[0], threads=1)

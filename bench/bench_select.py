@@ -1,49 +1,29 @@
-"""Select every second of 8,192 tokens, and turn each key to its new place."""
+"""Select every second of 4,096 tokens, one by one or in runs, and turn each key to its new place.
+
+Tokens that lie alone are taken in pieces of one row of one head, 256 bytes: what bounds that is
+seen in runs of 16, where a piece is a whole page of a head, and the bytes are the same.
+"""
 
 import pytest
-import torch
 
-import agentprim_kernels as ops
-from bench.pools import DIM, DTYPE, KV_HEADS, LAYERS, PAGE_SIZE, close, frequencies, pool, turned
-
-TOKENS, ROWS = 8192, 8
+from agentprim_kernels.bench import CASES
+from bench.pools import LAYERS, PROVIDERS
 
 
-@pytest.mark.parametrize("way", ["cpp", "torch"])
-def test_select(measure, way):
-    p = pool(TOKENS)
-    kept = TOKENS // 2
-    source = torch.randperm(TOKENS, generator=torch.Generator().manual_seed(1))[:kept]
-    rows = (torch.arange(kept) * ROWS // kept).int()
-    rotation = ops.rotation([-3 * n - 1 for n in range(ROWS)], frequencies())
-    shape = (LAYERS, kept // PAGE_SIZE, KV_HEADS, PAGE_SIZE, DIM)
-    out = [torch.empty(shape, dtype=DTYPE) for _ in range(2)]
-    slots = torch.arange(kept)
+@pytest.fixture(scope="module")
+def case():
+    return CASES["select"](layers=LAYERS)
 
-    def op(targets, impl):
-        ops.select_(*targets, slots, p["k_cache"], p["v_cache"], source, rows, rotation, impl=impl)
 
-    def compiled(targets=out):
-        op(targets, "cpp")
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_select(measure_case, case, provider):
+    measure_case(case, provider)
 
-    def plain(targets=out):
-        pages, offsets = source // PAGE_SIZE, source % PAGE_SIZE
-        for cache, target, keys in zip((p["k_cache"], p["v_cache"]), targets, (1, 0), strict=True):
-            found = cache[:, pages, :, offsets].permute(1, 0, 2, 3)  # [layers, tokens, heads, dim]
-            if keys:
-                parts = found.chunk(ROWS, dim=1)
-                turns = (turned(part, rotation[:, n]) for n, part in enumerate(parts))
-                found = torch.cat(list(turns), dim=1)
-            target.copy_(found.unflatten(1, (-1, PAGE_SIZE)).transpose(2, 3))
 
-    work = {"cpp": compiled, "torch": plain}[way]
+def test_select_on_one_thread(measure_case, case):
+    measure_case(case, PROVIDERS[0], threads=1)
 
-    def check():
-        have, want = ([torch.full_like(one, torch.nan) for one in out] for _ in range(2))
-        work(have)
-        op(want, "reference")
-        close(have[0], want[0])
-        assert torch.equal(have[1], want[1])
 
-    rounds = 15 if way == "cpp" else 5
-    measure(work, check=check, rounds=rounds, moved=4 * out[0].nbytes, tokens=kept)
+@pytest.mark.parametrize("run", [4, 16])
+def test_select_runs(measure_case, run):
+    measure_case(CASES["select"](layers=LAYERS, run=run), PROVIDERS[0])

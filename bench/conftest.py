@@ -3,10 +3,16 @@
 import statistics
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 import torch
+
+from agentprim_kernels.bench import Case
+from agentprim_kernels.bench.timing import libc_copy, torch_copy
+
+WARMUP = 2
 
 
 def pytest_addoption(parser):
@@ -14,9 +20,20 @@ def pytest_addoption(parser):
 
 
 @pytest.fixture(autouse=True, scope="session")
-def threads(request):
+def _threads(request):
     if count := request.config.getoption("--threads"):
         torch.set_num_threads(count)
+
+
+@contextmanager
+def threads_of(count: int | None) -> Iterator[int]:
+    """Use so many threads for a while; None leaves them as they are."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count or before)
+    try:
+        yield count or before
+    finally:
+        torch.set_num_threads(before)
 
 
 @pytest.fixture
@@ -29,47 +46,66 @@ def measure(benchmark):
         check: Callable[[], None],
         moved: int | None = None,
         rounds: int = 15,
+        warmup: int = WARMUP,
+        against: dict[str, Callable[[], object]] | None = None,
         **about: object,
-    ) -> float:
-        """Return the median seconds of `work`, after `check` has not raised.
+    ) -> dict[str, float]:
+        """Return median seconds: of `work` as `"work"`, and of each of `against`.
 
         Args:
             work: What to time.
             check: Compares what `work` does with the reference; called once, before timing.
-            moved: Bytes that `work` must read and write at least.
+            moved: Bytes that `work` must read and write at least; copies of them are timed too.
             rounds: Calls to time.
+            warmup: Calls before.
+            against: Other work, done before each round in turn, so that all meet the same
+                machine. The time of `work` as a multiple of each is recorded.
             about: More to record.
         """
         check()
-        benchmark.pedantic(work, rounds=rounds, warmup_rounds=2)
+        others = dict(against or {})
+        if moved is not None:
+            others |= {"copy": torch_copy(moved),
+                       "memcpy": libc_copy(moved, torch.get_num_threads())}  # fmt: skip
+        times: dict[str, list[float]] = {name: [] for name in others}
+
+        def before() -> None:
+            for name, other in others.items():
+                begun = time.perf_counter()
+                other()
+                times[name].append(time.perf_counter() - begun)
+
+        benchmark.pedantic(work, setup=before, rounds=rounds, warmup_rounds=warmup)
+        found = {name: statistics.median(row[warmup:]) for name, row in times.items()}
         seconds = benchmark.stats.stats.median
         benchmark.extra_info.update(about)
         if moved is not None:
             benchmark.extra_info["bytes_moved"] = moved
             benchmark.extra_info["gb_per_s"] = round(moved / seconds / 1e9, 2)
-            benchmark.extra_info["share_of_copy"] = round(copy_seconds(moved, rounds) / seconds, 3)
-        return seconds
+        for name, other in found.items():
+            if name in ("copy", "memcpy"):
+                benchmark.extra_info[f"share_of_{name}"] = round(other / seconds, 3)
+            else:
+                benchmark.extra_info[f"against_{name}"] = round(seconds / other, 3)
+        return found | {"work": seconds}
 
     return run
 
 
-def copy_seconds(moved: int, rounds: int) -> float:
-    """Time a plain copy that reads and writes so many bytes together; return the median."""
-    source = torch.zeros(moved // 2, dtype=torch.uint8)
-    target = torch.empty_like(source)
-    return seconds_of(lambda: target.copy_(source), rounds=rounds)[0]
+@pytest.fixture
+def measure_case(measure):
+    """Return a function that measures one provider of a case."""
 
+    def run(case: Case, provider: str, threads: int | None = None, **options) -> dict[str, float]:
+        slow = provider != next(iter(case.providers))
+        with threads_of(threads) as count, torch.no_grad():
+            return measure(
+                case.work(provider), check=lambda: case.check(provider), moved=case.moved,
+                **{"rounds": 3 if slow else 11, "warmup": 1 if slow else WARMUP, **options},
+                op=case.op, provider=provider, threads=count, **case.about,
+            )  # fmt: skip
 
-def seconds_of(*works: Callable[[], object], rounds: int) -> list[float]:
-    """Time several pieces of work in turn, so that all meet the same machine; return medians."""
-    times: list[list[float]] = [[] for _ in works]
-    for number in range(rounds + 2):
-        for row, work in zip(times, works, strict=True):
-            begun = time.perf_counter()
-            work()
-            if number >= 2:  # the first ones warm up
-                row.append(time.perf_counter() - begun)
-    return [statistics.median(row) for row in times]
+    return run
 
 
 def pytest_benchmark_update_json(config, benchmarks, output_json):

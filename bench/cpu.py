@@ -19,12 +19,15 @@ def main(arguments: list[str]) -> int:
     """Run all, or what pytest's arguments choose; only a whole run is kept under its CPU's name."""
     brand = cpuinfo.get_cpu_info().get("brand_raw", "unknown")
     name = re.sub(r"[^a-z0-9]+", "_", brand.lower()).strip("_")
-    results = ROOT / "bench" / "results"
-    path = results / f"cpu_{name}.json" if not arguments else ROOT / "build" / "bench.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
+    kept = ROOT / "bench" / "results" / f"cpu_{name}.json"
+    path = ROOT / "build" / "bench.json"
+    path.parent.mkdir(exist_ok=True)
+    path.unlink(missing_ok=True)
     quiet = ["-p", "no:cacheprovider", "--benchmark-quiet"]
     code = pytest.main([str(ROOT / "bench"), *quiet, f"--benchmark-json={path}", *arguments])
     if path.exists() and path.stat().st_size:
+        if not arguments:
+            path = path.replace(kept)
         show(path)
         print(path.relative_to(ROOT))
     return int(code)
