@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from agentprim.decide import question as ask
 from agentprim.decide.backend import Backend
-from agentprim.decide.calibration import Calibration
+from agentprim.decide.calibration import DEFAULT_THRESHOLD, Calibration
 from agentprim.decide.decision import Decision, decide
 from agentprim.decide.local import Local
 from agentprim.decide.question import Question
@@ -92,8 +92,11 @@ class Decider:
         """Tell whether a judgement is sure enough: at the calibrated threshold, else at 0.5."""
         if decision.kind != "judge":
             raise ValueError(f"decision must be of kind 'judge', got {decision.kind!r}")
-        threshold = self.calibration.threshold(question) if self.calibration else 0.5
-        return decision.value >= threshold
+        return decision.value >= self.threshold(question)
+
+    def threshold(self, question: str) -> float:
+        """Return from which probability on a judgement passes."""
+        return self.calibration.threshold(question) if self.calibration else DEFAULT_THRESHOLD
 
     def _temperature(self, question: Question) -> float:
         return self.calibration.temperature(question.text) if self.calibration else 1.0

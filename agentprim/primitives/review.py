@@ -3,23 +3,27 @@
 import torch
 
 from agentprim.agent import Agent
-from agentprim.engine import Engine, Event, Output
+from agentprim.decide import Decider
+from agentprim.engine import Engine, Event, Output, Usage
 from agentprim.primitives import prompts
 from agentprim.primitives.primitive import Item, Primitive, Speak
 
-STOPS = ("state", "words", "never")
+STOPS = ("state", "words", "judge", "never")
+CORRECT = "Is the solution correct and complete?"
 
 
 class Review(Primitive):
     """Solve, criticise, and solve again, for some rounds or until the state stops moving.
 
     A round is the solver's turn and the critic's. After the last round, or when the stop rule
-    fires, the solver answers with the last feedback. The rule compares the solver's state in this
-    round with the one before, when another round would begin:
+    fires, the solver answers with the last feedback. The rule looks at the solver's state when
+    another round would begin; the first two compare it with the round before:
 
     * `"state"`: stop if the cosine of the two last hidden states is at least `threshold`;
     * `"words"`: stop if the KL divergence (nats) of the two next-token distributions, old to new,
       is at most `threshold`;
+    * `"judge"`: stop, from the first round on, if a decider gives the solution, read from its
+      cache, at least the probability `threshold` of being correct;
     * `"never"`: take all rounds.
 
     *Agent Primitives* (arXiv 2602.03695), section 3; it leaves the rule open, so this one is ours.
@@ -34,6 +38,7 @@ class Review(Primitive):
         threshold: float | None = None,
         solver=None,
         critic=None,
+        decider: Decider | None = None,
         name: str = "review",
         **options,
     ) -> None:
@@ -42,9 +47,11 @@ class Review(Primitive):
         Args:
             engine: The model of all roles.
             rounds: Most rounds.
-            stop: `"state"`, `"words"` or `"never"`.
-            threshold: Of the rule; default 0.99 for `"state"`, 0.01 for `"words"`.
+            stop: `"state"`, `"words"`, `"judge"` or `"never"`.
+            threshold: Of the rule; default 0.99 for `"state"`, 0.01 for `"words"`, what the
+                decider was calibrated to, else 0.5, for `"judge"`.
             solver, critic: Agents or primitives that take the roles instead.
+            decider: Of `"judge"`; default one on this engine.
             name: Name of the whole.
             options: Fields of `Options`.
 
@@ -57,7 +64,10 @@ class Review(Primitive):
         if stop not in STOPS:
             raise ValueError(f"stop must be one of {STOPS}, got {stop!r}")
         self.rounds, self.stop = rounds, stop
+        self.decider = (decider or Decider(engine)) if stop == "judge" else None
         self.threshold = {"state": 0.99, "words": 0.01}.get(stop, 0.0)
+        if self.decider is not None:
+            self.threshold = self.decider.threshold(CORRECT)
         if threshold is not None:
             self.threshold = threshold
         self.solver = solver or Agent(engine, prompts.SOLVER, name="solver")
@@ -74,7 +84,7 @@ class Review(Primitive):
             going = []
             for item, out in zip(active, solved, strict=True):
                 before, states[id(item)] = states.get(id(item)), out.hidden
-                if number and self._settled(item, number, before, out.hidden):
+                if self._settled(item, number, before, out):
                     last[id(item)] = self._known(item, [out])
                 else:
                     going.append((item, out))
@@ -95,14 +105,24 @@ class Review(Primitive):
             return float((old.exp() * (old - new)).sum())
         return float(torch.cosine_similarity(before.float(), after.float(), dim=0))
 
-    def _settled(self, item: Item, number: int, before, after) -> bool:
-        if self.stop == "never":
+    def _settled(self, item: Item, number: int, before: torch.Tensor | None, out: Output) -> bool:
+        if self.stop == "judge":
+            value = self._judged(item, out)
+        elif self.stop == "never" or not number:
             return False
-        value = self.change(before, after)
+        else:
+            value = self.change(before, out.hidden)
         done = value <= self.threshold if self.stop == "words" else value >= self.threshold
         detail = {"rule": self.stop, "round": number + 1, "value": value, "stopped": done}
         item.trace.append(Event(kind="stop", role=self.name, detail=detail))
         return done
+
+    def _judged(self, item: Item, out: Output) -> float:
+        decision = self.decider.judge(CORRECT, out)
+        item.usage += Usage.of(
+            self.name, decision_calls=1, decision_tokens=decision.tokens, seconds=decision.seconds
+        )
+        return decision.value
 
     @staticmethod
     def _known(item: Item, chain: list[Output]) -> list:

@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from agentprim import Review, Voting
+from agentprim import Decider, Review, Voting
+from agentprim.decide.backend import Scores
 from tests.engine.making import engine
 from tests.primitives.team import SHORT, Heard, calls, decisions, make
 
@@ -150,3 +151,21 @@ def test_events_stand_in_the_order_of_the_work():
                                       and e.kind == "call") + 1  # fmt: skip
     vote = [e.kind for e in make(Voting)("why?", **SHORT).trace]
     assert vote == ["call"] * 3 + ["vote", "handover", "handover", "call"]
+
+
+@pytest.mark.parametrize(("sure", "rounds"), [(True, 1), (False, 2)])
+def test_a_judge_may_end_a_review_from_the_first_round_on(sure, rounds):
+    asked = []
+
+    def backend(state, questions):
+        asked.append(state)
+        return [Scores(log_probs=(2.0, 0.0) if sure else (0.0, 2.0), tokens=9)]
+
+    one = make(Review, stop="judge", decider=Decider(backend))
+    out = one("why?", **SHORT)
+    assert [found["stopped"] for found in decisions(out, "stop")] == [sure] * rounds
+    assert len(asked) == rounds and all(state.kv is not None for state in asked)
+    cost = out.usage.roles["review"]
+    assert (cost.decision_calls, cost.decision_tokens) == (rounds, 9 * rounds)
+    by_model = make(Review, stop="judge", threshold=0.0)("why?", **SHORT)
+    assert [role for role, _ in calls(by_model)] == ["solver", "solver"]
