@@ -130,5 +130,6 @@ def _check(pool: Pool, kvs: list[KV]) -> None:
 def _refuse(pool: Pool) -> None:
     raise UnsupportedModel(
         f"{pool.layout.model_class} uses attention that reads dense tensors, which cannot be "
-        'repaired: recomputed tokens stand between others there; use join="relocate" or "append"'
+        "repaired: recomputed tokens would stand between others; "
+        'use join="relocate" or join="append"'
     )
