@@ -38,16 +38,25 @@ def blocked_logits(
         output = model(
             input_ids=ids[None],
             position_ids=positions[None],
-            attention_mask=_masks(model, seen, positions),
+            attention_mask=masks(model, seen, positions, positions),
             use_cache=False,
         )
     return output.logits[0, -len(query) :]
 
 
-def _masks(model: nn.Module, seen: Tensor, positions: Tensor) -> Tensor | dict[str, Tensor]:
-    """Turn visibility into what each kind of layer takes: an additive mask, with its window."""
+def masks(
+    model: nn.Module, seen: Tensor, positions: Tensor, key_positions: Tensor
+) -> Tensor | dict[str, Tensor]:
+    """Turn visibility into what each kind of layer takes: an additive mask, with its window.
+
+    Args:
+        model: Whose layers it is for.
+        seen: bool `[queries, keys]`; the window is taken off here.
+        positions: Of the queries.
+        key_positions: Of the keys.
+    """
     window = getattr(model.config, "sliding_window", None)
-    distance = positions[:, None] - positions[None, :]
+    distance = positions[:, None] - key_positions[None, :]
     near = seen & (distance < window) if window else seen
     kinds = set(getattr(model.config, "layer_types", None) or ())
     if len(kinds) > 1 or kinds == {"sliding_attention"}:
