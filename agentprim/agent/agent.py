@@ -4,12 +4,13 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from agentprim.agent.context import check, parts
-from agentprim.agent.reading import Reading, account, handover, repeat
+from agentprim.agent.handover import take_over
+from agentprim.agent.reading import Reading, account, repeat
 from agentprim.agent.rows import read_contexts, read_rows, read_seeds
-from agentprim.cache.join import join as join_kvs
+from agentprim.agent.terms import Terms
 from agentprim.cache.kv import KV
-from agentprim.engine import Engine, Output
+from agentprim.cache.marks import Mark
+from agentprim.engine import Engine, Output, Repair
 from agentprim.engine.chat import Chat, Message
 from agentprim.engine.sampling import Sampling
 
@@ -47,7 +48,7 @@ class Agent:
             raise ValueError("engine must have a tokenizer for agents, got none")
         self.engine, self.system, self.name, self.sampling = engine, system, name, sampling
         self.chat = Chat(engine.tokenizer)
-        self._system_ids = self.chat.system(system)
+        self.system_ids = self.chat.system(system)
         self._lock = threading.Lock()
         self._system_kv: KV | None = None
 
@@ -56,7 +57,7 @@ class Agent:
         x: str | Sequence[Message] | Sequence[str],
         *,
         context: Sequence = (),
-        join: str = "relocate",
+        join: str | Repair = "relocate",
         carry: str | None = None,
         offsets: str = "consecutive",
         rotate: bool = True,
@@ -71,9 +72,12 @@ class Agent:
             context: Outputs of other agents, or KVs; for a batch one such list for all questions,
                 or a list of them, one each.
             join: `"relocate"`: behind this agent's cached system prompt (nothing is read again);
-                `"append"`: the first sender first, then this agent's prompt (exact for one).
+                `"append"`: the first sender first, then this agent's prompt (exact for one);
+                `"repair"`, or a `Repair`: relocate, then recompute some of what was received.
             carry: What travels of a sender: `"all"`, `"no_system"` or `"reply"`. Default
-                `"no_system"`, with `join="append"` `"all"`, since only that equals one text.
+                `"no_system"`, with `join="append"` `"all"`, since only that equals one text. A
+                first token (BOS) travels only to the very front, and this agent's own system
+                prompt is never there twice.
             offsets: `"consecutive"` or `"shared"` places for several senders.
             rotate: False leaves relocated keys unrotated: an experiment, wrong on purpose.
             samples: Answers to each question, decoded as one batch over one reading of it.
@@ -93,10 +97,10 @@ class Agent:
         begun = time.perf_counter()
         options = {**self.sampling, **sampling}
         Sampling(**options)  # before anything is read
+        terms = Terms.of(join, carry, offsets, rotate)
         rows, single = read_rows(x)
         options["seed"] = read_seeds(options.get("seed"), len(rows), samples)
-        readings = self._read(rows, read_contexts(context, len(rows), single), join, carry, offsets,
-                              rotate)  # fmt: skip
+        readings = self._read(rows, read_contexts(context, len(rows), single), terms)
         readings, single = repeat(self.engine, readings, samples), single and samples == 1
         emit = None if stream is None else (lambda _, text: stream(text)) if single else stream
         outputs = self.engine.generate(
@@ -124,7 +128,7 @@ class Agent:
         spread: float = 0.0,
         seed: int | Sequence[int] | None = None,
         context: Sequence = (),
-        join: str = "relocate",
+        join: str | Repair = "relocate",
         carry: str | None = None,
         offsets: str = "consecutive",
         rotate: bool = True,
@@ -162,10 +166,10 @@ class Agent:
         if sampling:
             raise TypeError(f"{min(sampling)} must be given with inner='text', got {inner!r}")
         begun = time.perf_counter()
+        terms = Terms.of(join, carry, offsets, rotate)
         rows, single = read_rows(x)
         seeds = read_seeds(seed, len(rows), samples)
-        readings = self._read(rows, read_contexts(context, len(rows), single), join, carry, offsets,
-                              rotate)  # fmt: skip
+        readings = self._read(rows, read_contexts(context, len(rows), single), terms)
         readings, single = repeat(self.engine, readings, samples), single and samples == 1
         read = self.engine.prefill([r.ids for r in readings], [r.kv for r in readings])
         thought = read
@@ -186,36 +190,22 @@ class Agent:
     @property
     def system_kv(self) -> KV:
         """The cached system prompt, prefilled on first use and kept."""
-        return self._prepare()[0]
+        self.prepare()
+        return self._system_kv
 
-    def _prepare(self) -> tuple[KV, int]:
-        """Return the cached system prompt, and how many of its tokens were computed just now."""
+    def prepare(self) -> int:
+        """Prefill the system prompt if that was not done yet; return the tokens computed now."""
         with self._lock:
             if self._system_kv is not None:
-                return self._system_kv, 0
-            ids = self._system_ids
-            self._system_kv = self.engine.prefill(ids) if ids else KV(self.engine.pool)
-            return self._system_kv, len(ids)
+                return 0
+            ids = self.system_ids
+            kv = self.engine.prefill(ids) if ids else KV(self.engine.pool)
+            if ids:
+                kv.marks = (Mark(begin=0, end=len(ids), kind="system"),)
+            self._system_kv = kv
+            return len(ids)
 
-    def _read(self, rows, contexts, join, carry, offsets, rotate) -> list[Reading]:
+    def _read(self, rows, contexts, terms: Terms) -> list[Reading]:
         """Lay out what each row stands on and what it still has to read."""
-        carry = carry or ("all" if join == "append" else "no_system")
-        check(join, carry, offsets)
-        turns, readings = [self.chat.turn(messages) for messages in rows], []
-        for ids, senders in zip(turns, contexts, strict=True):
-            received, computed = parts(senders, carry, self.engine.pool), 0
-            if join == "append" and received:
-                before = received
-                ids, end = [*self.chat.without_bos(self._system_ids), *ids], 0
-            else:
-                system, computed = self._prepare()
-                before, end = [system, *received], len(system)
-            kv = join_kvs(before, offsets=offsets, rotate=rotate)
-            events = tuple(
-                handover(self.name, sender, part, kv, join, carry)
-                for sender, part in zip(senders, received, strict=True)
-            )
-            readings.append(
-                Reading(kv=kv, ids=ids, reused=len(kv) - computed, system_end=end, events=events)
-            )
-        return readings
+        turns = [self.chat.turn(messages) for messages in rows]
+        return take_over(self, turns, contexts, terms)

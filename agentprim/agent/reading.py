@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 from agentprim.cache.kv import KV
+from agentprim.cache.marks import Mark
 from agentprim.engine import Engine, Event, Output, Usage
 
 
@@ -14,14 +15,20 @@ class Reading:
         kv: The agent's system prompt with what it received.
         ids: Turns still to be read.
         reused: Tokens of `kv` that were not computed for this row.
+        relocated: Of those, tokens that stand elsewhere than they were computed.
+        recomputed: Tokens of `kv` that were computed again in their new place.
         system_end: Tokens from the start that are the agent's system prompt and first token.
+        system: Begin and end of the agent's system prompt, if it is among `ids`.
         events: One per sender.
     """
 
     kv: KV
     ids: list[int]
     reused: int
+    relocated: int
+    recomputed: int
     system_end: int
+    system: tuple[int, int] | None
     events: tuple[Event, ...]
 
 
@@ -48,24 +55,11 @@ def repeat(engine: Engine, readings: list[Reading], samples: int) -> list[Readin
             kv=kv.fork(),
             ids=reading.ids[-1:] if all(heads) else reading.ids,
             reused=reading.reused if number == 0 else len(kv),
+            recomputed=reading.recomputed if number == 0 else 0,
         )
         for reading, kv in zip(readings, shared, strict=True)
         for number in range(samples)
     ]
-
-
-def handover(receiver: str, sender, part: KV, joined: KV, join: str, carry: str) -> Event:
-    """Describe what one sender handed over and where it now stands."""
-    leases = {lease for span in part.spans for lease in span.leases}
-    deltas = [span.delta for span in joined.spans if leases & set(span.leases)]
-    return Event(
-        kind="handover",
-        role=receiver,
-        detail={
-            "sender": getattr(sender, "name", "kv"), "tokens": len(part), "join": join,
-            "carry": carry, "spans": len(part.spans), "deltas": deltas,
-        },
-    )  # fmt: skip
 
 
 def account(
@@ -74,11 +68,14 @@ def account(
 ) -> Output:  # fmt: skip
     """Add cost, trace and marks to an answer."""
     cost = {
-        "prefilled": len(out.kv) - reading.reused - decoded - latent, "decoded": decoded,
-        "latent": latent, "reused": reading.reused,
-        "relocated": sum(span.length for span in reading.kv.spans if span.delta),
+        "prefilled": len(out.kv) - reading.reused - reading.recomputed - decoded - latent,
+        "decoded": decoded, "latent": latent, "reused": reading.reused,
+        "relocated": reading.relocated, "recomputed": reading.recomputed,
         "generative_calls": calls, "seconds": seconds,
     }  # fmt: skip
+    if reading.system is not None:
+        begin, end = reading.system
+        out.kv.marks += (Mark(begin=begin, end=end, kind="system"),)
     event = Event(kind="call", role=name, detail={"inner": inner, **cost})
     return out.but(
         usage=Usage.of(name, **cost), trace=(*reading.events, event),

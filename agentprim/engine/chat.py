@@ -26,7 +26,7 @@ class Chat:
         self._tokenizer = tokenizer
         self._plain = not getattr(tokenizer, "chat_template", None)
         if self._plain:
-            self._close = "\n"
+            self._close, self._open = "\n", []
             start = tokenizer("", add_special_tokens=True)["input_ids"][:1]
             self._bos = start if start == [tokenizer.bos_token_id] else []
             return
@@ -39,6 +39,7 @@ class Chat:
         bos = getattr(tokenizer, "bos_token", None) or ""
         alone = bos and last.startswith(bos) and not self._turn.startswith(bos)
         self._bos = self._ids(bos) if alone else []
+        self._open = self._opening()
 
     def system(self, text: str | None) -> list[int]:
         """Return the ids of the system part, the first token (BOS) included.
@@ -81,9 +82,28 @@ class Chat:
         """Return the ids that end an assistant's turn; some templates have none."""
         return self._ids(self._close)
 
+    def reply_begin(self, ids: list[int], reply_start: int) -> int:
+        """Return where the turn of a reply begins: before its header, where that is there.
+
+        Args:
+            ids: A text with a reply in it.
+            reply_start: Index of the first token of the reply.
+        """
+        begin = reply_start - len(self._open)
+        return begin if begin >= 0 and ids[begin:reply_start] == self._open else reply_start
+
+    def is_bos(self, ids: list[int]) -> bool:
+        """Tell whether ids are the first token (BOS) that may stand only at the start of all."""
+        return bool(self._bos) and ids == self._bos
+
     def without_bos(self, ids: list[int]) -> list[int]:
         """Drop a first token (BOS) that may stand only at the start of everything."""
         return ids[1:] if self._bos and ids[:1] == self._bos else ids
+
+    def _opening(self) -> list[int]:
+        """Return the ids that open an assistant's turn; some templates have none."""
+        asked = self._behind([_user(_TWO)], add_generation_prompt=True)
+        return self._ids(asked.removeprefix(self._turn)) if asked.startswith(self._turn) else []
 
     def _before(self, messages: Sequence[Message]) -> str | None:
         """Render what stands before the last user turn; None if that differs from later ones."""

@@ -1,0 +1,133 @@
+"""Hand-over: put what others hand over in its place, repair it, and say what that took."""
+
+import time
+from bisect import bisect_left
+from typing import TYPE_CHECKING
+
+from agentprim.agent.context import holds_system, parts
+from agentprim.agent.reading import Reading
+from agentprim.agent.terms import Terms
+from agentprim.cache.join import join
+from agentprim.cache.kv import KV
+from agentprim.engine import Event
+from agentprim.engine.repair import Repaired, repair
+
+if TYPE_CHECKING:
+    from agentprim.agent.agent import Agent
+
+
+def take_over(
+    agent: "Agent", turns: list[list[int]], contexts: list[list], terms: Terms
+) -> list[Reading]:
+    """Lay out what each row of a call stands on and what it still has to read.
+
+    Args:
+        agent: The receiver.
+        turns: Ids of what each row is asked.
+        contexts: The senders of each row.
+        terms: How their caches are handed over; repairs run as one batch.
+
+    Raises:
+        TypeError, ValueError: A sender has no cache, or one of another engine.
+        UnsupportedModel: The senders' keys cannot be moved to their place.
+        PoolExhausted: The pool is too small.
+    """
+    computed = [0] * len(turns)
+    appends = [terms.join == "append" and bool(senders) for senders in contexts]
+    if not all(appends):
+        first = appends.index(False)
+        computed[first] = agent.prepare()
+    begun = time.perf_counter()
+    rows = [
+        (_append if append else _relocate)(agent, turn, senders, terms)
+        for append, turn, senders in zip(appends, turns, contexts, strict=True)
+    ]
+    joined = [kv for kv, *_ in rows]
+    done = [Repaired(kv=kv) for kv in joined]
+    if terms.repair is not None:
+        done = repair(agent.engine, joined, terms.repair)
+    senders = sum(map(len, contexts))
+    seconds = (time.perf_counter() - begun) / max(senders, 1)  # senders share the time evenly
+    readings = []
+    for (kv, received, ids, system), new, own, fresh in zip(
+        rows, done, contexts, computed, strict=True
+    ):
+        begin, events = len(kv) - sum(map(len, received)), []
+        for sender, part in zip(own, received, strict=True):
+            where = (begin, begin + len(part))
+            events.append(_event(agent.name, sender, part, kv, new, where, terms, seconds))
+            begin = where[1]
+        readings.append(
+            Reading(
+                kv=new.kv, ids=ids, reused=len(kv) - fresh - len(new.recomputed),
+                relocated=_moved(kv, new.recomputed), recomputed=len(new.recomputed),
+                system_end=len(kv) - sum(map(len, received)), system=system, events=tuple(events),
+            )
+        )  # fmt: skip
+    return readings
+
+
+def _relocate(agent: "Agent", turn: list[int], senders: list, terms: Terms):
+    """Put the receiver's cached prompt first, and all senders behind it."""
+    system = agent.system_kv
+    received = parts(
+        senders, terms.carry, agent.engine.pool, chat=agent.chat, system=agent.system_ids,
+        front=not len(system),
+    )  # fmt: skip
+    kv = join([system, *received], offsets=terms.offsets, rotate=terms.rotate)
+    return kv, received, turn, None
+
+
+def _append(agent: "Agent", turn: list[int], senders: list, terms: Terms):
+    """Put the first sender first and the receiver's prompt behind all, to be read there.
+
+    A prompt that the first sender holds already is not read again.
+    """
+    received = parts(
+        senders, terms.carry, agent.engine.pool, chat=agent.chat, system=agent.system_ids,
+        front=True,
+    )  # fmt: skip
+    kv = join(received, offsets=terms.offsets, rotate=terms.rotate)
+    prompt = agent.chat.without_bos(agent.system_ids)
+    if not prompt or holds_system(received[0], prompt, agent.chat):
+        return kv, received, turn, None
+    return kv, received, [*prompt, *turn], (len(kv), len(kv) + len(prompt))
+
+
+def _event(
+    receiver: str, sender, part: KV, joined: KV, new: Repaired, where: tuple[int, int],
+    terms: Terms, seconds: float,
+) -> Event:  # fmt: skip
+    """Describe what one sender handed over, where it now stands, and what was recomputed."""
+    begin, end = where
+    deltas, offset = [], 0
+    for span in joined.spans:
+        if begin < offset + span.length and offset < end:
+            deltas.append(span.delta)
+        offset += span.length
+    detail = {
+        "sender": getattr(sender, "name", "kv"), "tokens": len(part), "join": terms.join,
+        "carry": terms.carry, "spans": len(part.spans), "deltas": deltas,
+        "recomputed": _within(new.recomputed, begin, end), "seconds": seconds,
+    }  # fmt: skip
+    if terms.repair is not None:
+        checked = _within(new.checked, begin, end)
+        detail |= {
+            "checked": checked, "checked_layers": terms.repair.layer + 1 if checked else 0,
+            "skipped": _within(new.skipped, begin, end),
+        }  # fmt: skip
+    return Event(kind="handover", role=receiver, detail=detail)
+
+
+def _moved(kv: KV, recomputed: tuple[int, ...]) -> int:
+    """Count the tokens that stand elsewhere than they were computed, but for the recomputed."""
+    count = offset = 0
+    for span in kv.spans:
+        if span.delta:
+            count += span.length - _within(recomputed, offset, offset + span.length)
+        offset += span.length
+    return count
+
+
+def _within(indices: tuple[int, ...], begin: int, end: int) -> int:
+    return bisect_left(indices, end) - bisect_left(indices, begin)
