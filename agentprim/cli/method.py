@@ -54,7 +54,8 @@ def build(engine: Engine, kind: Kind, report: Callable[[str], None], **options) 
     detail = {"latent": f"at most {o.steps} steps", "text": f"at most {o.inner_tokens} tokens"}
     inner = f"{o.inner} ({detail[o.inner]})" if o.inner in detail else o.inner
     turned = "" if o.rotate else ", NOT ROTATED"
-    words = f"{kind} over {o.comm}, inner {inner}{turned}"
+    placed = f", join {o.join}" if "join" in given else ""
+    words = f"{kind} over {o.comm}, inner {inner}{placed}{turned}"
     return Method(call=primitive, words=words, comm=o.comm, inner=o.inner)
 
 
@@ -70,6 +71,8 @@ def _refuse_strangers(kind: Kind, given: dict[str, object]) -> None:
             )
     if given.get("rotate") is False and given.get("comm") == "text":
         raise ValueError("rotate must be left on with comm='text', which moves no keys")
+    if "join" in given and given.get("comm") == "text":
+        raise ValueError("join must be left out with comm='text', which hands over no keys")
 
 
 class Announced:

@@ -33,6 +33,10 @@ def run(
         Literal["latent", "text", "prefill"] | None,
         typer.Option(help="How inner agents work. [default: latent over kv, text over text]"),
     ] = None,
+    join: Annotated[
+        Literal["relocate", "append", "repair"] | None,
+        typer.Option(help="How what is handed over is placed. [default: relocate]"),
+    ] = None,
     steps: Annotated[
         int | None, typer.Option(help="Most latent steps of an inner agent. [default: 40]")
     ] = None,
@@ -69,9 +73,9 @@ def run(
         with Progress() as progress, quiet():
             engine, _ = load(model, progress, pool_tokens)
             method = build(
-                engine, primitive, progress, comm=comm, inner=inner, steps=steps, rounds=rounds,
-                solvers=solvers, executors=executors, inner_tokens=inner_tokens, seed=seed,
-                rotate=False if no_rotate else None,
+                engine, primitive, progress, comm=comm, inner=inner, join=join, steps=steps,
+                rounds=rounds, solvers=solvers, executors=executors, inner_tokens=inner_tokens,
+                seed=seed, rotate=False if no_rotate else None,
             )  # fmt: skip
             answer = method.call(
                 question,

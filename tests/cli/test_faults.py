@@ -26,6 +26,9 @@ TINY = [
     (("--solvers", "2"), "solvers must be used with --primitive voting, got review"),
     (("--primitive", "single", "--comm", "text"), "comm must be used with --primitive review"),
     (("--comm", "text", "--no-rotate"), "rotate must be left on with comm='text'"),
+    (("--comm", "text", "--join", "append"), "join must be left out with comm='text'"),
+    (("--primitive", "single", "--join", "repair"), "join must be used with --primitive review"),
+    (("--join", "glue"), "'--join'"),
 ]
 
 

@@ -90,3 +90,11 @@ def test_the_trace_has_one_object_for_each_event_and_the_answer_last(
     assert lines[-1]["text"] == str(expected)
     calls = [one for one in lines if one["kind"] == "call"]
     assert lines[-1]["decoded"] == sum(one["decoded"] for one in calls) == len(expected.ids)
+
+
+def test_a_repaired_hand_over_is_what_the_library_repairs(call, folder, engine):
+    expected = Review(engine, rounds=1, steps=3, join="repair")(QUESTION, max_new_tokens=8)
+    done = call("run", QUESTION, "--model", folder, *SHORT, "--rounds", "1", "--steps", "3",
+                "--join", "repair", "--json")  # fmt: skip
+    total = json.loads(done.stdout)["total"]
+    assert total["recomputed"] == expected.usage.recomputed > 0
