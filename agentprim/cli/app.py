@@ -6,9 +6,12 @@ from collections.abc import Sequence
 import typer
 from typer.core import TyperGroup
 
+from agentprim.cli.calibrate import calibrate
+from agentprim.cli.decide import decide
 from agentprim.cli.demo import demo
 from agentprim.cli.info import info
 from agentprim.cli.run import run
+from agentprim.cli.workflow import workflow
 
 
 class Commands(TyperGroup):
@@ -51,6 +54,9 @@ app = typer.Typer(
 app.command()(run)
 app.command()(demo)
 app.command()(info)
+app.command()(decide)
+app.command()(calibrate)
+app.add_typer(workflow, name="workflow")
 
 
 def main() -> None:
