@@ -46,6 +46,9 @@ def decide(
         out.print_json(data={"question": question, "model": model, **decision.to_dict()})
     else:
         out.print(_table(decision))
+        value = "" if decision.value is None else f"value {decision.value:.3f}, "
+        cost = f"{decision.tokens} tokens, {decision.seconds:.2f} s"
+        out.print(f"{value}confidence {decision.confidence:.2f}, {cost}")
 
 
 def _question(text: str, options: list[str] | None, levels: str | None, none: bool) -> Question:
@@ -64,12 +67,7 @@ def _question(text: str, options: list[str] | None, levels: str | None, none: bo
 
 
 def _table(decision: Decision) -> Table:
-    value = "" if decision.value is None else f"value {decision.value:.3f}, "
-    table = Table(
-        title=f"{value}confidence {decision.confidence:.2f}, {decision.tokens} tokens, "
-        f"{decision.seconds:.2f} s",
-        title_justify="left",
-    )
+    table = Table()
     table.add_column("option")
     table.add_column("probability", justify="right")
     for name, p in sorted(decision.probabilities.items(), key=lambda one: -one[1]):

@@ -103,17 +103,20 @@ def _words(event: Event) -> str:
 
 def _table(answer: Output, prices: Prices) -> Table:
     table = Table(
-        title="cost by activity", title_justify="left", box=SIMPLE_HEAD, pad_edge=False
+        title="cost by activity",
+        title_justify="left",
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+        collapse_padding=True,
     )  # nine columns in 80 characters
     table.add_column("activity", no_wrap=True)
-    names = ("calls", "decisions", "read", "written", "decided", "seconds", "share")
-    for name in names:
-        table.add_column(name, justify="right")
+    names = ("calls", "decisions", "read", "written", "decided")
     priced = any(vars(prices).values())
-    if priced:
-        table.add_column("cost", justify="right")
+    for name in (*names, "s", "share", *(["cost"] if priced else [])):
+        table.add_column(name, justify="right", no_wrap=True)
     for line in lines(answer.usage, prices):
-        row = [f"{getattr(line, name):,}" for name in names[:5]]
+        row = [f"{getattr(line, name):,}" for name in names]
         row += [f"{line.seconds:.1f}", f"{line.token_share:.0%}"]
-        table.add_row(line.activity, *row, *([f"{line.money:.6f}"] if priced else []))
+        table.add_row(line.activity, *row, *([f"{line.money:.2g}"] if priced else []))
     return table
