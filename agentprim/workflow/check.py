@@ -80,7 +80,7 @@ def budget_problems(who: str, budget) -> list[str]:
         return []
     if not isinstance(budget, Mapping):
         return [f"{who} must have an object as budget, got {type(budget).__name__}"]
-    return _invalid(f"{who}'s budget", Budget, budget)
+    return _invalid(f"budget of {who}", Budget, budget)
 
 
 def plain(thing):

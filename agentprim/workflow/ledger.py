@@ -29,14 +29,14 @@ class Ledger:
         self.calls += sum(event.kind == "call" for event in out.trace)
         self.decoded += out.usage.decoded
 
-    def left(self, step: Step | None = None) -> Budget:
+    def left(self, step: Step | None = None, *, kept: int = 0) -> Budget:
         """Return what a step may spend: of the whole and of its own budget, the lesser.
 
-        A number may be 0 or less; then nothing is left.
+        A number may be 0 or less; then nothing is left. `kept` calls of the whole are not for it.
         """
         whole, spent = self.budget, time.perf_counter() - self.begun
         left = Budget.model_construct(
-            calls=_minus(whole.calls, self.calls),
+            calls=_minus(whole.calls, self.calls + kept),
             decoded=_minus(whole.decoded, self.decoded),
             seconds=_minus(whole.seconds, spent),
         )

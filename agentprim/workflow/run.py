@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from agentprim.engine import Event, Output, Usage
-from agentprim.errors import BudgetExceeded
 from agentprim.primitives.primitive import Item, Speak
 from agentprim.workflow.build import build, shape
 from agentprim.workflow.check import QUERY
@@ -49,33 +48,34 @@ class Run:
         """
         try:
             for wave in self.plan.graph.waves():
-                self._wave([(course, name) for course in self.courses for name in wave])
+                # steps that spend of one budget begin one after the other
+                parts = [wave] if self.plan.budget is None else [(name,) for name in wave]
+                for part in parts:
+                    self._wave([(course, name) for course in self.courses for name in part])
             answers = [self._answer(course) for course in self.courses]
-            if not any(isinstance(one, Output) for one in answers):
-                raise answers[0]
-            for course, one in zip(self.courses, answers, strict=True):
-                course.free(one if isinstance(one, Output) else None)
+            if all(out is None for out in answers):
+                raise self.courses[0].fault()
+            for course, out in zip(self.courses, answers, strict=True):
+                course.free(out)
         finally:
             for course in self.courses:  # nothing is left where a fault ends the call
                 course.outputs.clear()
-        return [one if isinstance(one, Output) else Output("", finish="error") for one in answers]
+                course.error = None  # it knows this very frame
+        return [Output("", finish="error") if out is None else out for out in answers]
 
     def _wave(self, units: list[Unit]) -> None:
         groups: dict[tuple, list[Unit]] = {}
         for course, name in units:
             step, final = self.plan[name], name == self.plan.output
-            left, options = course.ledger.left(step), self.options[name]
+            # one turn is kept for an answer
+            left, options = course.ledger.left(step, kept=not final), self.options[name]
             refused = course.ready(name) or course.ledger.refuses(left)
             cost = step_cost(step, options, final)
             most = None
             if left.decoded is not None and cost.speaking:
                 most = min(left.decoded // cost.speaking, answer_tokens(step))
                 refused = refused or ("" if most else "budget of decoded is spent")
-            calls, alone = left.calls, 0
-            if calls is not None:
-                calls -= not final  # one turn is kept for an answer
-                alone = 0 if cost.calls <= calls else id(course)
-                refused = refused or ("" if calls else "budget of calls is spent")
+            alone = 0 if left.calls is None or cost.calls <= left.calls else id(course)
             if refused:
                 if "budget" in refused:
                     course.ledger.over = refused
@@ -89,10 +89,10 @@ class Run:
     def _work(self, units: list[Unit], most: int | None, tight: bool) -> None:
         """Run equal steps as one batch; if that fails, one by one, so that each has its fault."""
         step, begun = self.plan[units[0][1]], time.perf_counter()
-        left = units[0][0].ledger.left(step)
         final = step.id == self.plan.output
+        left = units[0][0].ledger.left(step, kept=not final)
         agent, guard, options = self._node(step, most, left)
-        turns = left.calls - (not final) if left.calls is not None and tight else None
+        turns = left.calls if tight else None
         deadline = None if left.seconds is None else begun + left.seconds
         guard.start(f"step {step.id!r}", turns, deadline)
         for course, name in units:
@@ -101,15 +101,15 @@ class Run:
             outputs = self._call(agent, options, [self._item(*unit, options) for unit in units],
                                  final, most)  # fmt: skip
         except Exception as error:
-            if len(units) > 1 and not isinstance(error, OutOfTime):
-                del error
-                for unit in units:
-                    self._work([unit], most, tight)
+            if len(units) == 1 or isinstance(error, OutOfTime):
+                for course, name in units:
+                    course.fail(name, error, guard.turns)
                 return
-            for course, name in units:
-                course.fail(name, error, guard.turns)
-                if isinstance(error, BudgetExceeded):
-                    course.ledger.over = f"budget is spent: {error}"
+            forget_frames(error)
+            outputs = None
+        if outputs is None:
+            for unit in units:
+                self._work([unit], most, tight)
             return
         seconds = (time.perf_counter() - begun) / len(units)
         for (course, name), out in zip(units, outputs, strict=True):
@@ -154,21 +154,16 @@ class Run:
             self._built[key] = (build(self.flow.agents, step, options, guard), guard, options)
         return self._built[key]
 
-    def _answer(self, course: Course) -> Output | Exception:
-        """Return a query's answer, or the best that is there, or why there is nothing."""
+    def _answer(self, course: Course) -> Output | None:
+        """Return a query's answer, or the best that is there."""
         if course.status[self.plan.output] == "done":
             return course.outputs[self.plan.output].but(name=self.flow.name)
-        error = course.error or BudgetExceeded(
-            f"plan must end within its budget, got an end before its output: {course.ledger.over}"
-        )
         if self.flow.strict:
-            raise error
+            raise course.fault()
         out = course.best()
         if out is None:
-            return error
-        reason = "budget" if isinstance(error, BudgetExceeded) else "error"
-        detail = {"reason": reason, "from": out.name, "error": f"{type(error).__name__}: {error}"}
-        course.item.trace.append(Event(kind="rescue", role=self.flow.name, detail=detail))
+            return None
+        reason = course.rescued(out, self.flow.name)
         if not str(out) and not course.ledger.refuses(course.ledger.left()):
             out = self._rescue(course, out)
         return out.but(name=self.flow.name, finish=reason, usage=Usage(), trace=())
@@ -181,9 +176,9 @@ class Run:
         try:
             said = self.speak(agent, [one], [item.messages], [[out]], left.decoded)[0]
         except Exception as error:
+            forget_frames(error)
             detail = {"error": f"{type(error).__name__}: {error}"}
             item.trace.append(Event(kind="rescue", role=self.flow.name, detail=detail))
-            forget_frames(error)
             return out
         item.usage += said.usage
         item.trace += said.trace

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from agentprim.engine import Event, Output, Usage
+from agentprim.errors import BudgetExceeded
 from agentprim.primitives.primitive import Item
 from agentprim.workflow.ledger import Ledger
 from agentprim.workflow.plan import Plan
@@ -66,6 +67,8 @@ class Course:
         error.add_note(f"in step {name!r} of plan {self.plan.name!r}")
         self.error = self.error or error
         self.ledger.calls += turns
+        if isinstance(error, BudgetExceeded):
+            self.ledger.over = f"budget is spent: {error}"
         self._note(name, "failed", error=f"{type(error).__name__}: {error}")
 
     def skip(self, name: str, reason: str) -> None:
@@ -85,6 +88,20 @@ class Course:
         graph = self.plan.graph
         left.sort(key=lambda name: len(graph.before(name)))
         return self.outputs[left[-1]] if left else None
+
+    def fault(self) -> Exception:
+        """Return why there is no output."""
+        return self.error or BudgetExceeded(
+            f"plan must end within its budget, got an end before its output: {self.ledger.over}"
+        )
+
+    def rescued(self, out: Output, role: str) -> str:
+        """Note that another step answers for the output; return why."""
+        error = self.fault()
+        reason = "budget" if isinstance(error, BudgetExceeded) else "error"
+        detail = {"reason": reason, "from": out.name, "error": f"{type(error).__name__}: {error}"}
+        self.item.trace.append(Event(kind="rescue", role=role, detail=detail))
+        return reason
 
     def free(self, kept: Output | None) -> None:
         """Free all caches but one."""
