@@ -7,6 +7,7 @@ compiled module are used where they are there.
 from agentprim_kernels.angles import rotation
 from agentprim_kernels.attend import attend
 from agentprim_kernels.build_info import build_info
+from agentprim_kernels.cascade import Cascade, cascade
 from agentprim_kernels.copy_pages import copy_pages_
 from agentprim_kernels.materialize import materialize_
 from agentprim_kernels.pack_pages import pack_pages_, unpack_pages_
@@ -17,11 +18,13 @@ from agentprim_kernels.staging_ring import StagingRing
 from agentprim_kernels.store import store_
 
 __all__ = [
+    "Cascade",
     "PagePool",
     "PoolExhausted",
     "StagingRing",
     "attend",
     "build_info",
+    "cascade",
     "copy_pages_",
     "materialize_",
     "pack_pages_",

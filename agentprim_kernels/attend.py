@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from agentprim_kernels import checks
+from agentprim_kernels.cascade import Cascade
 from agentprim_kernels.dispatch import pick
 
 
@@ -23,6 +24,7 @@ def attend(
     softcap: float | None = None,
     sinks: Tensor | None = None,
     interleaved: bool = False,
+    cascade: Cascade | None = None,
     impl: str | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Attend from new tokens to the spans of their sequence, one layer.
@@ -37,6 +39,10 @@ def attend(
     current position is at most the query's, and nearer than `window`. Soft-capping applies to each
     score; a sink enters each head's denominator once, at the merge. Exact up to rounding: the
     query is turned in fp32 and rounded once to its dtype, sums are fp32.
+
+    Rows of a batch may hold the same span (the same slots), each with a delta and positions of its
+    own. A cascade names those rows; one program then reads the span's keys and values once for a
+    tile of all their queries. It says how to read, not what: results are the same but for rounding.
 
     Args:
         query: `[batch, num_heads, num_queries, k_dim]`; any strides with a contiguous last
@@ -61,6 +67,8 @@ def attend(
         softcap: `softcap * tanh(score / softcap)`; None is off.
         sinks: One logit per query head, `[num_heads]`.
         interleaved: As in `rotate_`.
+        cascade: What `cascade` returned for these tables, on their device. Triton serves rows
+            together that have few new queries each; other cases go row by row.
         impl: `"triton"`, `"cpp"`, `"reference"`; None decides by device.
 
     Returns:
@@ -105,9 +113,28 @@ def attend(
         query, k_cache, v_cache, page_table, spans, rotation, span_starts, query_positions,
         key_positions, sinks,
     )  # fmt: skip
+    if cascade is not None:
+        _check(cascade, query)
     run = pick("attend", "attend", query, impl, can=query.dtype != torch.float64)
     return run(
         query, k_cache, v_cache, page_table, spans, rotation, span_starts,
         query_positions.contiguous(), key_positions=key_positions, scale=scale, window=window,
-        softcap=softcap, sinks=sinks, interleaved=interleaved,
+        softcap=softcap, sinks=sinks, interleaved=interleaved, cascade=cascade,
     )  # fmt: skip
+
+
+def _check(cascade: Cascade, query: Tensor) -> None:
+    """Require tables of matching shapes on the device of the query."""
+    for name in ("rows", "held"):
+        checks.tensor(getattr(cascade, name), f"cascade.{name}", 2, (torch.int32,))
+    checks.tensor(cascade.starts, "cascade.starts", 1, (torch.int32,))
+    groups, members = cascade.rows.shape
+    if members < 1 or members & (members - 1):
+        checks.fail("cascade.rows", "have a power of 2 of columns", members)
+    if cascade.held.shape[1] != members:
+        checks.fail("cascade.held", f"have {members} columns", cascade.held.shape[1])
+    if cascade.starts.shape[0] != groups + 1:
+        checks.fail("cascade.starts", f"have {groups + 1} entries", cascade.starts.shape[0])
+    for table in (cascade.rows, cascade.starts, cascade.held):
+        checks.require(table.is_contiguous(), "cascade", "be contiguous", table.stride())
+    checks.same_device(query, cascade.rows, cascade.starts, cascade.held)

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from agentprim_kernels.cascade import Cascade
 from agentprim_kernels.native import module
 from agentprim_kernels.native.memory import dtype_code, memory, rotation_rows, span_table
 
@@ -23,6 +24,7 @@ def attend(
     softcap: float | None,
     sinks: Tensor | None,
     interleaved: bool,
+    cascade: Cascade | None,
 ) -> tuple[Tensor, Tensor]:
     batch, heads, num_queries, _ = query.shape
     out = query.new_empty(batch, num_queries, heads, v_cache.shape[-1])

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from agentprim_kernels.cascade import Cascade
 from agentprim_kernels.reference.slots import span_slots
 from agentprim_kernels.reference.turn import turn
 
@@ -23,6 +24,7 @@ def attend(
     softcap: float | None,
     sinks: Tensor | None,
     interleaved: bool,
+    cascade: Cascade | None,
 ) -> tuple[Tensor, Tensor]:
     batch, heads, num_queries, _ = query.shape
     out = query.new_zeros(batch, num_queries, heads, v_cache.shape[-1]).transpose(1, 2)

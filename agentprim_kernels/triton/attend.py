@@ -7,6 +7,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from agentprim_kernels.cascade import Cascade
 from agentprim_kernels.triton.launch import (
     fixed_page_size,
     launch,
@@ -15,10 +16,11 @@ from agentprim_kernels.triton.launch import (
     span_block,
 )
 from agentprim_kernels.triton.merge import merge
-from agentprim_kernels.triton.plan import plan
+from agentprim_kernels.triton.plan import plan, serves_together
 from agentprim_kernels.triton.query import turn_query
 from agentprim_kernels.triton.rows import place
 from agentprim_kernels.triton.share import own_share, visible_tiles
+from agentprim_kernels.triton.together import member_ends, own_shared, seen_by, shared_tiles
 
 _NOWHERE = tl.constexpr(-(2**31))
 _LATEST = tl.constexpr(2**31 - 1)
@@ -37,6 +39,9 @@ def attend_kernel(
     query_positions,  # [batch, num_queries]
     key_positions,  # [num_gapped_tokens]
     sinks,  # [num_heads]
+    rows,  # [num_groups, MEMBERS]
+    starts,  # [num_groups + 1]
+    held,  # [num_held, MEMBERS]
     out,  # [batch, num_heads, num_queries, num_splits, V_DIM], normalised by each split
     lse,  # [batch, num_heads, num_queries, num_splits], of base 2 where there are several
     query_batch,
@@ -77,29 +82,49 @@ def attend_kernel(
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     SPANS: tl.constexpr,
+    MEMBERS: tl.constexpr,  # rows of the batch in a group, 1 without a cascade
+    QUERIES: tl.constexpr,
 ):
     block = tl.program_id(0) // num_splits
     split = tl.program_id(0) % num_splits
     kv_head = tl.program_id(1).to(tl.int64)
-    batch = tl.program_id(2).to(tl.int64)
-
-    # the query heads of a KV head are packed beside its queries: row = token * GROUP + head
+    # query heads of a KV head are packed beside its queries, members of a group beside each other:
+    # row = (member * num_queries + token) * GROUP + head
     row = block * BLOCK_M + tl.arange(0, BLOCK_M)
     token = (row // GROUP).to(tl.int64)
     head = kv_head * GROUP + row % GROUP
-    live = token < num_queries
+    batch = tl.program_id(2).to(tl.int64)
+    if MEMBERS > 1:
+        member = token // num_queries
+        token = token % num_queries
+        live = member < MEMBERS
+        rows += batch * MEMBERS
+        first_span = tl.load(starts + batch)
+        last_span = tl.load(starts + batch + 1)
+        batch = tl.load(rows + member, mask=live, other=-1).to(tl.int64)
+        live = batch >= 0
+    else:
+        live = token < num_queries
+        first_span = tl.load(span_starts + batch)
+        last_span = tl.load(span_starts + batch + 1)
     at = tl.load(query_positions + batch * num_queries + token, mask=live, other=-1)
-    query_min = tl.min(tl.where(at >= 0, at, _LATEST), 0)
-    query_max = tl.max(at, 0)
+    if MEMBERS > 1:
+        query_min, query_max = member_ends(
+            rows, query_positions, num_queries, block * BLOCK_M, GROUP, MEMBERS, QUERIES, BLOCK_M
+        )
+        begin, end, skip, left = own_shared(
+            held, spans, first_span, last_span, query_min, query_max, window, split, num_splits,
+            MEMBERS, HAS_WINDOW, BLOCK_N, SPANS,
+        )  # fmt: skip
+    else:
+        query_min = tl.min(tl.where(at >= 0, at, _LATEST), 0)
+        query_max = tl.max(at, 0)
+        begin, end, skip, left = own_share(
+            spans, first_span, last_span, query_min, query_max, window, split, num_splits,
+            HAS_WINDOW, BLOCK_N, SPANS,
+        )  # fmt: skip
     at = tl.where(at >= 0, at, _NOWHERE)
     query += batch * query_batch + head * query_head + token * query_token
-
-    first_span = tl.load(span_starts + batch)
-    last_span = tl.load(span_starts + batch + 1)
-    begin, end, skip, left = own_share(
-        spans, first_span, last_span, query_min, query_max, window, split, num_splits,
-        HAS_WINDOW, BLOCK_N, SPANS,
-    )  # fmt: skip
 
     k_dim = tl.arange(0, K_PAD)
     v_dim = tl.arange(0, V_PAD)
@@ -108,26 +133,42 @@ def attend_kernel(
     best = tl.full((BLOCK_M,), float("-inf"), tl.float32)
     weight = tl.zeros((BLOCK_M,), tl.float32)
     total = tl.zeros((BLOCK_M, V_PAD), tl.float32)
-    for span in range(begin, end):
+    for entry in range(begin, end):
+        if MEMBERS > 1:  # the same tokens, by a span of each member that holds them
+            own = tl.load(held + entry * MEMBERS + member, mask=live, other=-1).to(tl.int64)
+            span = tl.maximum(tl.max(own, 0), 0)
+            latest = seen_by(spans, own, span, at)
+            turn = rotation + (tl.maximum(own, 0) * (2 * HALF)).to(tl.int32)[:, None]
+        else:
+            span = entry
+            latest = at
+            turn = rotation + span * (2 * HALF)
         pages = page_table + tl.load(spans + 5 * span).to(tl.int64)
         first_slot = tl.load(spans + 5 * span + 1)
         length = tl.load(spans + 5 * span + 2)
         position = tl.load(spans + 5 * span + 3)
         gaps_start = tl.load(spans + 5 * span + 4)
-        low, high = visible_tiles(
-            length, position, gaps_start, query_min, query_max, window, HAS_WINDOW, BLOCK_N
-        )
+        if MEMBERS > 1:
+            here = entry + tl.arange(0, 1)
+            low, high = shared_tiles(
+                held, here, here >= 0, spans, query_min, query_max, window, MEMBERS, HAS_WINDOW,
+                BLOCK_N,
+            )  # fmt: skip
+            low, high = tl.sum(low, 0), tl.sum(high, 0)
+        else:
+            low, high = visible_tiles(
+                length, position, gaps_start, query_min, query_max, window, HAS_WINDOW, BLOCK_N
+            )
         start = low.to(tl.int32) + skip
         stop = tl.minimum(high.to(tl.int32), start + left)
         turned = turn_query(
-            query[:, None], live[:, None], rotation + span * (2 * HALF),
-            BLOCK_M, K_DIM, K_PAD, HALF, INTERLEAVED,
+            query[:, None], live[:, None], turn, BLOCK_M, K_DIM, K_PAD, HALF, INTERLEAVED,
         )  # fmt: skip
         for tile in range(start, stop):
             index = tile * BLOCK_N + tl.arange(0, BLOCK_N)
             present = index < length
-            entry, offset = place(first_slot + index, page_size, PAGE_SIZE)
-            page = tl.load(pages + entry, mask=present, other=0).to(tl.int64)
+            number, offset = place(first_slot + index, page_size, PAGE_SIZE)
+            page = tl.load(pages + number, mask=present, other=0).to(tl.int64)
             offset = offset.to(tl.int64)
             k = tl.load(
                 k_cache + (page * k_page + offset * k_slot)[:, None],
@@ -143,9 +184,9 @@ def attend_kernel(
                     mask=present & (gaps_start >= 0), other=0,
                 )  # fmt: skip
                 key_at = tl.where(gaps_start >= 0, gapped, key_at)
-            visible = present[None, :] & (key_at[None, :] <= at[:, None])
+            visible = present[None, :] & (key_at[None, :] <= latest[:, None])
             if HAS_WINDOW:
-                visible &= key_at[None, :] > at[:, None] - window
+                visible &= key_at[None, :] > latest[:, None] - window
             scores = tl.where(visible, scores, float("-inf"))
             highest = tl.maximum(best, tl.max(scores, 1))
             base = tl.where(highest == float("-inf"), 0.0, highest)
@@ -155,21 +196,27 @@ def attend_kernel(
                 v_cache + (page * v_page + offset * v_slot)[:, None],
                 mask=present[:, None] & (v_dim < V_DIM)[None, :], other=0.0,
             )  # fmt: skip
-            total = total * fade[:, None]
-            total = tl.dot(weights.to(v.dtype), v, total, input_precision="ieee")
+            faded = total * fade[:, None]
+            added = tl.dot(weights.to(v.dtype), v, faded, input_precision="ieee")
+            # a value that is not a number must not reach rows that do not hold it
+            total = tl.where((own >= 0)[:, None], added, total) if MEMBERS > 1 else added
             weight = weight * fade + tl.sum(weights, 1)
             best = highest
         left -= stop - start
         skip = 0
 
     if HAS_SINKS and not PARTIAL:
-        if first_span < last_span:
-            sink = tl.load(sinks + head, mask=live, other=0.0).to(tl.float32) * 1.4426950408889634
-            highest = tl.maximum(best, sink)
-            fade = tl.exp2(best - highest)
-            total = total * fade[:, None]
-            weight = weight * fade + tl.exp2(sink - highest)
-            best = highest
+        # a sequence without any span has no denominator for a sink to join
+        own_first = span_starts + tl.maximum(batch, 0)
+        spanned = tl.load(own_first) < tl.load(own_first + 1)
+        sink = tl.load(sinks + head, mask=live, other=0.0).to(tl.float32) * 1.4426950408889634
+        sink = tl.where(spanned, sink, float("-inf"))
+        highest = tl.maximum(best, sink)
+        base = tl.where(highest == float("-inf"), 0.0, highest)
+        fade = tl.exp2(best - base)
+        total = total * fade[:, None]
+        weight = weight * fade + tl.exp2(sink - base)
+        best = highest
     # unseen, not "weight > 0": a query that is not a number must show
     unseen = weight == 0.0
     divisor = tl.where(unseen, 1.0, weight)
@@ -202,13 +249,20 @@ def attend(
     softcap: float | None,
     sinks: Tensor | None,
     interleaved: bool,
+    cascade: Cascade | None,
 ) -> tuple[Tensor, Tensor]:
     batch, heads, num_queries, k_dim = query.shape
     kv_heads, page_size, v_dim = v_cache.shape[1:]
     group = heads // kv_heads
+    groups, members, tables = batch, 1, (span_starts,) * 3
+    if cascade is not None and serves_together(
+        cascade, num_queries * group, max(k_dim, v_dim), query.dtype
+    ):
+        groups, members = cascade.rows.shape
+        tables = cascade.rows, cascade.starts, cascade.held
     tiles = plan(
-        rows=num_queries * group, k_dim=k_dim, v_dim=v_dim, dtype=query.dtype,
-        programs=batch * kv_heads, capacity=page_table.numel() * page_size,
+        rows=members * num_queries * group, k_dim=k_dim, v_dim=v_dim, dtype=query.dtype,
+        members=members, programs=groups * kv_heads, capacity=page_table.numel() * page_size,
         processors=processors(query),
     )  # fmt: skip
     out = query.new_empty(batch, num_queries, heads, v_dim).transpose(1, 2)
@@ -219,10 +273,10 @@ def attend(
         to = query.new_empty(*lse.shape, splits, v_dim, dtype=torch.float32)
     scores = scale * _LOG2E if softcap is None else 2 * _LOG2E * scale / softcap
     launch(
-        attend_kernel, (tiles.num_blocks * splits, kv_heads, batch),
+        attend_kernel, (tiles.num_blocks * splits, kv_heads, groups),
         query, k_cache, v_cache, page_table, spans, rotation, span_starts, query_positions,
         page_table if key_positions is None else key_positions,
-        span_starts if sinks is None else sinks, to, to_lse,
+        span_starts if sinks is None else sinks, *tables, to, to_lse,
         *query.stride()[:3], *k_cache.stride()[:3], *v_cache.stride()[:3], *to.stride()[:4],
         *to_lse.stride()[:3], num_queries, splits, min(window or 0, 2**31 - 1), page_size,
         scores, (softcap or 0.0) * _LOG2E,
@@ -231,8 +285,9 @@ def attend(
         HAS_GAPS=key_positions is not None, HAS_WINDOW=window is not None,
         HAS_SOFTCAP=softcap is not None, HAS_SINKS=sinks is not None, PARTIAL=splits > 1,
         PAGE_SIZE=fixed_page_size(k_cache), BLOCK_M=tiles.block_m, BLOCK_N=tiles.block_n,
-        SPANS=span_block(spans), num_warps=tiles.num_warps, num_stages=tiles.num_stages,
-        maxnreg=255,
+        SPANS=span_block(spans), MEMBERS=members,
+        QUERIES=next_power_of_2(num_queries) if members > 1 else 1,
+        num_warps=tiles.num_warps, num_stages=tiles.num_stages, maxnreg=255,
     )  # fmt: skip
     if splits > 1:
         merge(out, lse, to, to_lse, span_starts, sinks)

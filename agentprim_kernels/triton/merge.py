@@ -53,12 +53,12 @@ def merge_kernel(
     dim = tl.arange(0, V_PAD)
     total = tl.zeros((V_PAD,), tl.float32)
     for start in range(0, num_splits, BLOCK):
-        split = start + tl.arange(0, BLOCK)
-        found = tl.load(partial_lse + split, mask=split < num_splits, other=float("-inf"))
-        share = tl.exp2(found - base)
+        part = start + tl.arange(0, BLOCK)
+        some = tl.load(partial_lse + part, mask=part < num_splits, other=float("-inf"))
+        share = tl.exp2(some - base)
         # a split that saw nothing has written nothing
-        mask = (found != float("-inf"))[:, None] & (dim < V_DIM)[None, :]
-        rows = tl.load(partial_out + split[:, None] * V_DIM + dim[None, :], mask=mask, other=0.0)
+        mask = (some != float("-inf"))[:, None] & (dim < V_DIM)[None, :]
+        rows = tl.load(partial_out + part[:, None] * V_DIM + dim[None, :], mask=mask, other=0.0)
         total += tl.sum(rows * share[:, None], 0)
     total = total / divisor
     out += batch * out_batch + head * out_head + token * out_token

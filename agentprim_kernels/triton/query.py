@@ -8,7 +8,7 @@ import triton.language as tl
 def turn_query(
     query,  # [rows, 1] pointers
     live,  # [rows, 1]
-    rotation,  # pointer to a row [2, HALF]
+    rotation,  # pointer to a row [2, HALF], or [rows, 1] pointers
     ROWS: tl.constexpr,
     K_DIM: tl.constexpr,
     K_PAD: tl.constexpr,
@@ -20,16 +20,16 @@ def turn_query(
     a' = a cos + b sin, b' = b cos - a sin, and dims that do not turn have cos 1 and sin 0. Neither
     way of pairing moves a value between threads, and keys need not be split into halves.
     """
-    dim = tl.arange(0, K_PAD)
-    inside = (dim < K_DIM)[None, :]
+    dim = tl.arange(0, K_PAD)[None, :]
+    inside = dim < K_DIM
     if HALF == 0:
-        return tl.load(query + dim[None, :], mask=live & inside, other=0.0)
+        return tl.load(query + dim, mask=live & inside, other=0.0)
     if INTERLEAVED:
-        pairs = tl.load(query + dim[None, :], mask=live & inside, other=0.0).to(tl.float32)
+        pairs = tl.load(query + dim, mask=live & inside, other=0.0).to(tl.float32)
         a, b = tl.split(tl.reshape(pairs, (ROWS, K_PAD // 2, 2)))
-        pair = tl.arange(0, K_PAD // 2)
-        cos = tl.load(rotation + pair, mask=pair < HALF, other=1.0)[None, :]
-        sin = tl.load(rotation + HALF + pair, mask=pair < HALF, other=0.0)[None, :]
+        pair = tl.arange(0, K_PAD // 2)[None, :]
+        cos = tl.load(rotation + pair, mask=pair < HALF, other=1.0)
+        sin = tl.load(rotation + HALF + pair, mask=pair < HALF, other=0.0)
         turned = tl.reshape(tl.join(a * cos + b * sin, b * cos - a * sin), (ROWS, K_PAD))
     else:
         leads = dim < HALF
@@ -42,8 +42,8 @@ def turn_query(
             own = term == 0
             factor = tl.load(rotation + term * HALF + pair, mask=turns, other=1.0)
             factor = tl.where(leads | own, factor, -factor)
-            mask = live & ((dim < K_DIM) & (turns | own))[None, :]
+            mask = live & inside & (turns | own)
             source = tl.where(own, dim, partner)
-            part = tl.load(query + source[None, :], mask=mask, other=0.0)
-            turned += part.to(tl.float32) * factor[None, :]
+            part = tl.load(query + source, mask=mask, other=0.0)
+            turned += part.to(tl.float32) * factor
     return turned.to(query.dtype.element_ty)

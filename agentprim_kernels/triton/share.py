@@ -35,6 +35,25 @@ def visible_tiles(
 
 
 @triton.jit
+def cut_share(tiles, present, first_span, split, num_splits):
+    """Find what one of `num_splits` programs reads of spans of `tiles` tiles each.
+
+    Returns:
+        First and last + 1 span, int64 to index with; tiles to skip in the first; number of tiles.
+    """
+    ends = tl.cumsum(tiles, 0)
+    total = tl.sum(tiles, 0).to(tl.int64)
+    begin = (total * split // num_splits).to(tl.int32)
+    end = (total * (split + 1) // num_splits).to(tl.int32)
+    before = present & (ends <= begin)
+    skip = begin - tl.max(tl.where(before, ends, 0), 0)
+    started = present & (ends - tiles < end)
+    first = first_span.to(tl.int64) + tl.sum(before.to(tl.int32), 0)
+    last = first_span.to(tl.int64) + tl.sum(started.to(tl.int32), 0)
+    return first, last, skip, end - begin
+
+
+@triton.jit
 def own_share(
     spans,  # [num_spans, 5]
     first_span,
@@ -48,11 +67,7 @@ def own_share(
     BLOCK_N: tl.constexpr,
     SPANS: tl.constexpr,
 ):
-    """Find what one of `num_splits` programs reads of the spans `first_span` to `last_span - 1`.
-
-    Returns:
-        First and last + 1 span, int64 to index with; tiles to skip in the first; number of tiles.
-    """
+    """Find what a program reads of the spans `first_span` to `last_span - 1`: see `cut_share`."""
     span = first_span + tl.arange(0, SPANS)
     present = span < last_span
     length = tl.load(spans + 5 * span + 2, mask=present, other=0)
@@ -61,14 +76,4 @@ def own_share(
     low, high = visible_tiles(
         length, position, gaps_start, query_min, query_max, window, HAS_WINDOW, BLOCK_N
     )
-    tiles = (high - low).to(tl.int32)
-    ends = tl.cumsum(tiles, 0)
-    total = tl.sum(tiles, 0).to(tl.int64)
-    begin = (total * split // num_splits).to(tl.int32)
-    end = (total * (split + 1) // num_splits).to(tl.int32)
-    before = present & (ends <= begin)
-    skip = begin - tl.max(tl.where(before, ends, 0), 0)
-    started = present & (ends - tiles < end)
-    first = first_span.to(tl.int64) + tl.sum(before.to(tl.int32), 0)
-    last = first_span.to(tl.int64) + tl.sum(started.to(tl.int32), 0)
-    return first, last, skip, end - begin
+    return cut_share((high - low).to(tl.int32), present, first_span, split, num_splits)
