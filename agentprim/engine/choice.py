@@ -1,8 +1,41 @@
 """Choosing the next token: what `generate` leaves to chance, drawn by rows of their own."""
 
+from collections.abc import Callable, Sequence
+
 import torch
 from torch import Tensor
 from transformers import LogitsProcessor
+
+Constraint = Callable[[Sequence[int]], Tensor | None]
+
+
+class Only(LogitsProcessor):
+    """Rule out tokens that a row's constraint does not allow."""
+
+    def __init__(self, constraints: Sequence[Constraint | None]) -> None:
+        """Take one constraint a row; None allows everything."""
+        self._constraints, self._start = constraints, None
+
+    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
+        """Change scores `[batch, vocab]`.
+
+        Raises:
+            ValueError: A constraint allows nothing, or has another vocabulary.
+        """
+        if self._start is None:
+            self._start = input_ids.shape[1]
+        scores = scores.clone()
+        for row, allowed in enumerate(self._constraints):
+            mask = None if allowed is None else allowed(input_ids[row, self._start :].tolist())
+            if mask is None:
+                continue
+            if mask.shape != scores[row].shape or not mask.any():
+                raise ValueError(
+                    f"constraint must allow some of {scores.shape[1]} tokens, got a mask of "
+                    f"{tuple(mask.shape)} that allows {int(mask.sum())}"
+                )
+            scores[row, ~mask.to(scores.device)] = -torch.inf
+        return scores
 
 
 class Penalty(LogitsProcessor):

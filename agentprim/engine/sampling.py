@@ -13,7 +13,7 @@ from transformers import (
 )
 
 from agentprim.engine.batch import generators, read_seeds
-from agentprim.engine.choice import Draw, Penalty
+from agentprim.engine.choice import Constraint, Draw, Only, Penalty
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +30,8 @@ class Sampling:
         seed: Makes sampling repeatable: row i of a batch draws with `seed + i`, or a list has one
             for each row. None follows torch's global state.
         stop: A text, or texts, that end an answer, which still contains them.
+        constraint: Which tokens may come next: called with the ids of a reply so far, it returns
+            a mask, bool `[vocab]`, or None where all may; or a list of such, one for each row.
     """
 
     max_new_tokens: int = 256
@@ -40,6 +42,7 @@ class Sampling:
     repetition_penalty: float = 1.0
     seed: int | Sequence[int] | None = None
     stop: str | Sequence[str] = ()
+    constraint: Constraint | Sequence[Constraint | None] | None = None
 
     def __post_init__(self) -> None:
         """Check every number."""
@@ -76,6 +79,8 @@ class Sampling:
             TypeError, ValueError: `seed` does not fit the rows.
         """
         seeds, steps = read_seeds(self.seed, len(prompts)), LogitsProcessorList()
+        if self.constraint is not None:
+            steps.append(Only(self._constraints(len(prompts))))
         if self.repetition_penalty != 1:
             steps.append(Penalty(self.repetition_penalty, prompts))
         if self.temperature == 0:
@@ -90,6 +95,13 @@ class Sampling:
             steps.append(MinPLogitsWarper(self.min_p))
         steps.append(Draw(generators(seeds, len(prompts))))
         return steps
+
+    def _constraints(self, rows: int) -> list[Constraint | None]:
+        """Give each row its constraint."""
+        found = self.constraint
+        found = [found] * rows if callable(found) else list(found)
+        _require(len(found) == rows, "constraint", f"one for each of {rows} rows", len(found))
+        return found
 
 
 def _require(condition: bool, argument: str, must: str, actual: object) -> None:
