@@ -88,7 +88,7 @@ class Certificate:
     """What `verify` found out about one model, in one dtype, with one version of this package.
 
     Attributes:
-        model: Name or folder that the model was loaded from.
+        model: Name that the model was loaded by, without its folder.
         model_class: Name of its class.
         dtype: Of its cache.
         device: Type of the device that it was measured on.

@@ -1,0 +1,7 @@
+"""Trust: every model certified or refused, every hand-over measured."""
+
+from agentprim.engine.certificate import Certificate, Fidelity, Interval, RopeKind
+from agentprim.engine.way import Way
+from agentprim.trust.verify import verify
+
+__all__ = ["Certificate", "Fidelity", "Interval", "RopeKind", "Way", "verify"]

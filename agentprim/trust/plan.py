@@ -1,0 +1,40 @@
+"""What a quick and a full measurement consist of."""
+
+from agentprim.trust.measure import Task
+
+LENGTHS = (20, 180, 600)
+LONG = 2000
+MIDDLE = 180  # where several senders are measured
+
+
+def quick_plan() -> list[Task]:
+    """List the tasks of about a minute on two cores."""
+    single = [
+        Task(index=i, senders=1, lengths=LENGTHS, append=i < 2, exact=i < 1, timed=i < 1)
+        for i in range(6)
+    ]
+    several = [
+        Task(index=i, senders=n, lengths=(MIDDLE,), append=i < 1, timed=i < 1)
+        for n in (2, 4) for i in range(2)
+    ]  # fmt: skip
+    return single + several
+
+
+def full_plan() -> list[Task]:
+    """List the tasks of the long measurement, all sizes advancing together."""
+    single = [
+        Task(index=i, senders=1, lengths=LENGTHS, variant=i % 4, exact=i < 12, timed=i < 10)
+        for i in range(100)
+    ]
+    several = [
+        Task(index=i, senders=n, lengths=(MIDDLE,), variant=i % 4, timed=i < 6)
+        for n in (2, 4) for i in range(48)
+    ]  # fmt: skip
+    long = [
+        Task(index=i, senders=1, lengths=(LONG,), variant=i % 2, exact=i < 4, timed=i < 4)
+        for i in range(16)
+    ]
+    ranked = []
+    for group in (single, several, long):
+        ranked += [((task.index + 0.5) / len(group), task) for task in group]
+    return [task for _, task in sorted(ranked, key=lambda pair: pair[0])]
