@@ -5,6 +5,7 @@ import re
 
 import pytest
 import torch
+from tokenizers.processors import TemplateProcessing
 
 from agentprim import Agent, Engine, Output
 from agentprim.cache.marks import of_kind
@@ -12,6 +13,7 @@ from tests.agent.crew import SHORT, agent, same, turn
 from tests.engine.making import engine
 from tests.engine.templates import tokenizer
 from tests.support.tiny import build
+from tests.support.tokenizer import tiny_tokenizer
 
 TURN = re.compile(r"<\|im_start\|>(system|user|assistant)\n[^<]*(?:<\?>[^<]*)*<\|im_end\|>\n")
 
@@ -49,6 +51,25 @@ def test_a_first_token_stands_at_the_front_and_nowhere_else(bos_engine, join, ca
         assert one.kv.ids[0] == bos and one.kv.ids.count(bos) <= 1 + said.count(bos)
         assert keys_per_layer(one.kv) == {len(one.kv.ids)} == {len(one.kv)}
     assert note.ids[0] == bos and len(first.kv.ids) == len(first.kv)
+
+
+@pytest.mark.parametrize("join", ["relocate", "append", "repair"])
+def test_a_first_token_of_a_tokenizer_stands_at_the_front_alone(join):
+    """Without a template the tokenizer itself adds it: see LMCache/LMCache #1136 and #1624."""
+    tok = tiny_tokenizer()
+    tok.bos_token, tok.chat_template = "#", None
+    bos = tok.bos_token_id
+    tok.backend_tokenizer.post_processor = TemplateProcessing(
+        single="# $A", special_tokens=[("#", bos)]
+    )
+    one = Engine(build("qwen3"), tok, pool_tokens=2048, page_size=4)
+    a, b = Agent(one, "Be a."), Agent(one, "Be b.")
+    note = one.prefill("a note")
+    assert note.ids[0] == bos and one.prefill("more", note).ids.count(bos) == 1
+    first = a("why?", **SHORT)
+    out = b("so?", context=[first, note], join=join, carry="all", **SHORT)
+    assert out.kv.ids[0] == bos
+    assert out.kv.ids.count(bos) == 1 + (first.ids + out.ids).count(bos)
 
 
 @pytest.mark.parametrize("join", ["relocate", "append", "repair"])

@@ -1,7 +1,8 @@
 """Under its own name the attention of a model is what it was before.
 
 Public reports: huggingface/transformers #46132 and #45811 (a custom attention without its mask),
-onnx/onnx #8068, onnx/onnx #7274 and apple/axlearn #842 (query head h reads KV head h // group).
+onnx/onnx #8068, onnx/onnx #7274, apple/axlearn #842 and PSAL-POSTECH/ONNXim #34 (query head h reads
+KV head h // group).
 """
 
 import pytest

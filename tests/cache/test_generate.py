@@ -200,6 +200,7 @@ def test_ids_that_the_cache_covers_are_refused(pair, pool_for, read):
 
 
 def test_a_cache_that_is_still_empty_is_kept(pair):
+    """An empty cache is falsy, and `cache or new()` loses it: see huggingface/peft #2106."""
     model, twin = pair("llama")
     cache = PagedCache(model)
     with torch.no_grad():
