@@ -24,7 +24,7 @@ class Sender:
 
     Attributes:
         ids: Everything that it read and said.
-        starts: For each `carry`, the first token that travels.
+        starts: For each `carry`, the first token that travels; for `"front"`, to the very front.
         kv: Its cache.
     """
 
@@ -114,7 +114,8 @@ class Lab:
         parts = [sender.kv[sender.starts[way.carry] :] for sender in senders]
         options = {"offsets": way.offsets, "rotate": way.rotate}
         if way.join == "append":
-            kv = join(parts, **options)
+            front = senders[0].kv[senders[0].starts["front"] :]
+            kv = join([front, *parts[1:]], **options)
             return [Stand(kv=kv, lead=self.chat.without_bos(one.ids)) for one in receivers]
         kvs = [join([receiver.kv, *parts], **options) for receiver in receivers]
         if way.join == "relocate":
@@ -158,5 +159,11 @@ class Lab:
         system = self.chat.system(note.system)
         asked = self.chat.turn([{"role": "user", "content": note.text}])
         said = self.engine.encode(note.reply)
-        starts = {"all": 0, "no_system": len(system), "reply": len(system) + len(asked)}
-        return [*system, *asked, *said, *self.chat.close()], starts
+        ids = [*system, *asked, *said, *self.chat.close()]
+        starts = {
+            "front": 0,
+            "all": len(system) - len(self.chat.without_bos(system)),
+            "no_system": len(system),
+            "reply": self.chat.reply_begin(ids, len(system) + len(asked)),
+        }
+        return ids, starts

@@ -94,7 +94,8 @@ def _references(
             before.append(receiver.kv)
     kvs = lab.prefill(rows, before)
     for length, receiver in receivers.items() if task.append and task.exact else ():
-        whole = [i for sender in senders for i in sender.part("all")]
+        whole = [i for sender in senders[1:] for i in sender.part("all")]
+        whole = senders[0].part("front") + whole
         keys.append((length, "append"))
         kvs += lab.prefill([[*whole, *lab.chat.without_bos(receiver.ids), *question]])
     logits = lab.engine.logits(torch.stack([kv.hidden for kv in kvs]))

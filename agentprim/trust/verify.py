@@ -21,7 +21,7 @@ from agentprim.trust.plan import full_plan, quick_plan
 from agentprim.trust.rope_kinds import rope_kinds
 from agentprim.trust.stats import share_right, summarise
 
-_REVISION = 1  # of the items and of what is measured: older journals are begun anew
+_REVISION = 2  # of the items and of what is measured: older journals are begun anew
 Report = Callable[[int, int], None]
 
 
