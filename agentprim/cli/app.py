@@ -6,11 +6,13 @@ from collections.abc import Sequence
 import typer
 from typer.core import TyperGroup
 
+from agentprim.cli.bench import bench
 from agentprim.cli.calibrate import calibrate
 from agentprim.cli.decide import decide
 from agentprim.cli.demo import demo
 from agentprim.cli.info import info
 from agentprim.cli.run import run
+from agentprim.cli.verify import verify
 from agentprim.cli.workflow import workflow
 
 
@@ -54,8 +56,10 @@ app = typer.Typer(
 app.command()(run)
 app.command()(demo)
 app.command()(info)
+app.command()(bench)
 app.command()(decide)
 app.command()(calibrate)
+app.command()(verify)
 app.add_typer(workflow, name="workflow")
 
 

@@ -5,7 +5,7 @@ Used by `agentprim bench` and by the benchmarks of the source tree. What is time
 
 from agentprim_kernels.bench.case import Case
 from agentprim_kernels.bench.cases import CASES
-from agentprim_kernels.bench.run import Row, run
+from agentprim_kernels.bench.runner import Row, run
 from agentprim_kernels.bench.timing import seconds_of
 
 __all__ = ["CASES", "Case", "Row", "run", "seconds_of"]

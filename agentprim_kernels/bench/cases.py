@@ -1,7 +1,7 @@
 """The cases: each op by the compiled ops, the reference, plain torch and torch.compile."""
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 
 import torch
 from torch import Tensor
@@ -21,7 +21,13 @@ def providers(
     """Name who can do an op here: our best one, the reference, eager and compiled torch."""
     best = choose(function, device)
     ours = {name: partial(op, impl=name) for name in dict.fromkeys((best, REFERENCE))}
-    return ours | {EAGER: eager, COMPILED: torch.compile(eager, dynamic=False)}
+    return ours | {EAGER: eager, COMPILED: compiled(eager)}
+
+
+def compiled(function: Callable) -> Callable:
+    """Return what `torch.compile` makes of a function, made when it is first called."""
+    make_it = cache(partial(torch.compile, function, dynamic=False))
+    return lambda *arguments: make_it()(*arguments)
 
 
 def empty(*shape: int, like: Tensor) -> tuple[Tensor, Tensor]:
@@ -146,12 +152,11 @@ def attend(*, layers: int, tokens: int = 4096, spans: int = 8, device: str = "cp
         for layer, (keys, values) in enumerate(dense):
             out[layer] = attention(query, keys, values, scale)
 
-    compiled = torch.compile(plain.attention, dynamic=False)
     return Case(
         op="attend", moved=data.k_cache.nbytes + data.v_cache.nbytes,
         targets=(query.new_full((layers, *query.shape), torch.nan),), tolerance=2**-5,
         providers=providers("attend", device, op, partial(each, plain.attention))
-        | {COMPILED: partial(each, compiled)}
+        | {COMPILED: partial(each, compiled(plain.attention))}
         | {"torch SDPA": partial(each, partial(plain.sdpa, repeat=False)),
            "torch SDPA, heads repeated": partial(each, partial(plain.sdpa, repeat=True))},
         about={"layers": layers, "tokens": tokens, "spans": spans},
