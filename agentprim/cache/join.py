@@ -18,6 +18,9 @@ def join(kvs: Sequence[KV], offsets: str = "consecutive", *, rotate: bool = True
     its new place. The turn is applied to the query when attention reads the span. *Agent
     Primitives* (arXiv 2602.03695), Eq. 1. Exact for the keys; the parts never saw each other.
 
+    All tokens are kept: a text that was read alone may begin with a first token (BOS) of its own,
+    which `kv[1:]` leaves out. Agents do that by themselves.
+
     Args:
         kvs: At least one KV, all of one pool. None is changed.
         offsets: `"consecutive"` puts each part behind the one before; `"shared"` puts all parts

@@ -22,7 +22,7 @@ class Rewrite(Batch):
     Attributes:
         kvs: For each row the KV that the pass completes: the same tokens at the same positions.
             Its chosen tokens have private pages; the others share theirs, unless that would leave
-            more than 8 runs: then all are copied.
+            more than 8 runs: then all from the first chosen one on are copied.
         positions: Current position of each chosen token, one list a row.
         plan: The pass.
     """
@@ -105,9 +105,7 @@ def _room(kv: KV, chosen: list[int], positions: list[int]) -> tuple[KV, Tensor]:
     starts = [*(chosen[begin] for begin, _ in new), len(kv)]
     kept = [kv[begin:end] for begin, end in zip(ends, starts, strict=True)]
     if sum(len(part.spans) for part in kept) + len(new) > MAX_RUNS:
-        whole = kv.materialize()
-        slots = torch.cat([span_slots(span, kv.pool.page_size) for span in whole.spans])
-        return KV(kv.pool, whole.spans, None, kv.marks), slots[chosen]
+        return _copied(kv, chosen, kept[0])
     ids = kv.ids
     spans, slots = move.fresh(kv.pool, positions, [ids[i] for i in chosen])
     fresh = KV(kv.pool, spans)
@@ -115,6 +113,16 @@ def _room(kv: KV, chosen: list[int], positions: list[int]) -> tuple[KV, Tensor]:
     for (begin, end), part in zip(new, kept[1:], strict=True):
         parts += [*fresh[begin:end].spans, *part.spans]
     return KV(kv.pool, merge(parts, kv.pool.page_size), None, kv.marks), slots
+
+
+def _copied(kv: KV, chosen: list[int], before: KV) -> tuple[KV, Tensor]:
+    """Copy all that stands behind `before`; return the KV with the copy, and the chosen slots."""
+    if len(before.spans) >= MAX_RUNS:
+        before = before[:0]
+    copy = kv[len(before) :].materialize()
+    slots = torch.cat([span_slots(span, kv.pool.page_size) for span in copy.spans])
+    spans = merge([*before.spans, *copy.spans], kv.pool.page_size)
+    return KV(kv.pool, spans, None, kv.marks), slots[[i - len(before) for i in chosen]]
 
 
 def _check(pool: Pool, kvs: list[KV]) -> None:

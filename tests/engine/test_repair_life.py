@@ -8,7 +8,7 @@ import torch
 import agentprim as ap
 from agentprim import Engine, PoolExhausted, UnsupportedModel
 from agentprim.cache.kv import KV
-from agentprim.cache.rewrite import Rewrite
+from agentprim.cache.rewrite import Rewrite, runs
 from agentprim.engine.repair import Repair, repair
 from tests.engine.making import engine
 from tests.engine.test_repair import A, B, Q, S, close, dense, joined
@@ -23,14 +23,24 @@ def pages_of(*kvs):
     return {page for kv in kvs for span in kv.spans for page in span.pages}
 
 
-@pytest.mark.parametrize("options", [{"share": 0, "first": 4}, {"share": 0.3}, {"share": 1.0}])
-def test_no_page_that_others_can_see_is_written(options):
+@pytest.mark.parametrize(
+    ("how", "copied"),
+    [
+        (Repair(first=4, share=0), False),
+        (Repair(first=0, share=0.4), True),
+        (Repair(first=0, share=1.0), False),
+    ],
+)
+def test_no_page_that_others_can_see_is_written(how, copied):
     one = engine("qwen3")
     parts = [one.prefill(part) for part in (S, A, B)]
     kv = ap.join(parts)
     pages = pages_of(kv)
     before, spans = contents(one.pool, pages), kv.spans
-    repaired = one.repair(kv, **options)
+    (done,) = repair(one, [kv], how)
+    repaired = done.kv
+    assert (len(runs(list(done.recomputed), list(done.recomputed))) > 4) == copied
+    assert set(repaired.spans[0].pages) <= pages, "the first part is shared all the same"
     after = contents(one.pool, pages)
     assert all(torch.equal(a, b) for a, b in zip(before, after, strict=True))
     assert kv.spans == spans and pages_of(repaired) - pages
