@@ -17,7 +17,7 @@ from agentprim.engine.certificates import Shelf
 from agentprim.engine.head import Head
 from agentprim.engine.latent import Method, Realigner
 from agentprim.engine.peek import peek
-from agentprim.engine.read import forward, read
+from agentprim.engine.read import forward, read, recompute_last
 from agentprim.engine.repair import Repair, repair
 from agentprim.engine.sampling import Sampling
 from agentprim.engine.think import think
@@ -277,8 +277,7 @@ class Engine:
             return kv.hidden
         if not len(kv) or kv.ids[-1] < 0:
             raise ValueError("kv must end in a token with an id, got a cut or empty KV")
-        with self.prefill(kv.ids[-1:], kv[:-1]) as again:
-            return again.hidden
+        return recompute_last(self, kv)
 
     def _peek(self, kv: KV, n: int) -> str:
         return peek(self, kv, n)

@@ -56,6 +56,16 @@ def forward(
     )
 
 
+@torch.no_grad()
+def recompute_last(engine: "Engine", kv: KV) -> Tensor:
+    """Run the last token of a KV again where it stands; return its last hidden state."""
+    before = kv[:-1]
+    cache = PagedCache(engine.model, kv=before, absolute=True)
+    at = [kv.spans[-1].stop - 1]
+    output = forward(engine, engine.model.base_model, cache, [kv.ids[-1:]], [before], at)
+    return output[0][0, -1].clone()
+
+
 def mask(held: list[int], new: list[int]) -> Tensor:
     """Build a mask, int64 `[batch, most held + most new]`, each row's tokens at the right end."""
     width = max(held) + max(new)

@@ -51,3 +51,15 @@ def test_parts_at_one_place_are_repaired_in_one_pass_of_restarting_positions():
     want = by_position(model, B + A + Q + Q, [*positions, *range(18, 23)])[-len(Q) :]
     got = one.forward(Q, one.repair(kv, first=0, share=1.0))
     assert (got - want).abs().max() < 1e-4 * want.abs().max()
+
+
+@pytest.mark.parametrize("family", ["llama", "mistral"])
+def test_a_last_state_is_that_of_the_token_where_it_stands(family):
+    one, model = engine(family), twin(family)
+    whole = one.prefill(A)
+    gapped = whole.select([0, 1, 2, 9])
+    expected = by_position(model, [A[0], A[1], A[2], A[9]], [0, 1, 2, 9])[-1]
+    assert (one.logits(one.last_hidden(gapped)) - expected).abs().max() < 1e-3
+    shared = ap.join([one.prefill(B), whole, one.prefill(Q)], offsets="shared")
+    last = one.forward(Q[-1:], shared[:-1], [11])
+    assert (one.logits(one.last_hidden(shared)) - last[-1]).abs().max() < 1e-3
