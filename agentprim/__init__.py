@@ -15,6 +15,7 @@ from agentprim.errors import (
     VerificationFailed,
 )
 from agentprim.primitives import Planning, Review, Voting
+from agentprim.trust import Certificate, verify
 from agentprim.workflow.lite import LiteWorkflow
 
 __version__ = VERSION
@@ -24,6 +25,7 @@ __all__ = [
     "Agent",
     "AgentPrimError",
     "BudgetExceeded",
+    "Certificate",
     "Cost",
     "Decider",
     "Decision",
@@ -42,4 +44,5 @@ __all__ = [
     "VerificationFailed",
     "Voting",
     "join",
+    "verify",
 ]

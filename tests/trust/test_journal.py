@@ -1,0 +1,68 @@
+"""A run that was killed goes on where it was."""
+
+import importlib
+import json
+
+import pytest
+
+from agentprim.trust.journal import Journal
+from agentprim.trust.verify import verify
+
+# the package has a function of that name
+verify_module = importlib.import_module("agentprim.trust.verify")
+ABOUT = {"fingerprint": "x", "plan": [1]}
+
+
+def test_records_survive_and_a_torn_last_line_is_cut_off(tmp_path):
+    path = tmp_path / "deep" / "journal.jsonl"
+    journal = Journal(path, ABOUT)
+    journal.add({"key": "a", "rows": []})
+    journal.add({"key": "b", "rows": [1]})
+    with path.open("a") as file:
+        file.write('{"key": "c", "rows": [')
+    again = Journal(path, ABOUT)
+    assert again.records == {"a": {"key": "a", "rows": []}, "b": {"key": "b", "rows": [1]}}
+    again.add({"key": "c", "rows": []})
+    assert set(Journal(path, ABOUT).records) == {"a", "b", "c"}
+
+
+def test_a_journal_of_something_else_is_begun_anew(tmp_path):
+    Journal(tmp_path / "j", ABOUT).add({"key": "a"})
+    assert Journal(tmp_path / "j", {**ABOUT, "fingerprint": "y"}).records == {}
+    assert Journal(tmp_path / "j", ABOUT).records == {}
+
+
+@pytest.mark.parametrize("text", ["no json\n", '["a list"]\n', '{"other": 1}\n'])
+def test_a_file_that_is_no_journal_is_refused_and_left_alone(tmp_path, text):
+    path = tmp_path / "notes.txt"
+    path.write_text(text)
+    with pytest.raises(ValueError, match="must"):
+        Journal(path, ABOUT)
+    assert path.read_text() == text
+
+
+def test_a_killed_measurement_goes_on_and_gives_the_same_numbers(
+    make_engine, plan, tmp_path, monkeypatch
+):
+    engine, out = make_engine(), tmp_path / "items.jsonl"
+    whole = verify(engine, plan=plan)
+    done = []
+
+    def killed(lab, item, task):
+        if len(done) == 2:
+            raise KeyboardInterrupt
+        done.append(task.key)
+        return measure(lab, item, task)
+
+    measure = verify_module.measure
+    monkeypatch.setattr(verify_module, "measure", killed)
+    with pytest.raises(KeyboardInterrupt):
+        verify(engine, plan=plan, out=out)
+    monkeypatch.setattr(verify_module, "measure", lambda *a: done.append(a[2].key) or measure(*a))
+    resumed = verify(engine, plan=plan, out=out)
+    assert done == [task.key for task in plan]
+    for a, b in zip(whole.fidelity, resumed.fidelity, strict=True):
+        assert (a.way, a.senders, a.receiver_tokens) == (b.way, b.senders, b.receiver_tokens)
+        assert a.kl_text.mean == pytest.approx(b.kl_text.mean, abs=1e-9)
+    assert len(out.read_text().splitlines()) == 1 + len(plan)
+    assert json.loads(out.read_text().splitlines()[1])["key"] == plan[0].key
