@@ -33,9 +33,13 @@ class PagedLength(int):
 
 @dataclass(frozen=True, kw_only=True)
 class Note:
-    """How far a layer sees: `window` positions, its own included, or everything."""
+    """How far a layer sees: `window` positions, its own included, or everything.
+
+    A mask that spans cannot follow says so in `fault`: some models make masks that no layer uses.
+    """
 
     window: int | None
+    fault: str | None = None
 
 
 def attend_spans(
@@ -86,6 +90,8 @@ def attend_spans(
             f"{type(module).__name__} uses a mask of its own, which cannot be applied to spans: "
             "it does not come from the mask function; use the dense path"
         )
+    if note.fault is not None:
+        raise UnsupportedModel(note.fault)
     out = handle.step.attend(
         query.detach(), handle.layer, window=note.window, softcap=softcap,
         scale=scaling if scaling is not None else query.shape[-1] ** -0.5,
@@ -113,11 +119,16 @@ def note_mask(
             batch_size=batch_size, kv_length=kv_length, mask_function=mask_function,
             local_size=local_size, use_vmap=use_vmap, **kwargs,
         )  # fmt: skip
-    window = _window(mask_function, local_size)
     first, num_new = int(kwargs.get("q_offset", 0)), int(kwargs.get("q_length", 0))
-    _check_near(mask_function, window, batch_size, range(first, first + num_new), int(kv_length))
+    try:
+        window = _window(mask_function, local_size)
+        new = range(first, first + num_new)
+        _check_near(mask_function, window, batch_size, new, int(kv_length))
+        note = Note(window=window)
+    except UnsupportedModel as error:
+        note = Note(window=None, fault=str(error))
     mask = torch.empty(0, device=kwargs.get("device", "cpu"))
-    setattr(mask, NOTE, Note(window=window))
+    setattr(mask, NOTE, note)
     return mask
 
 

@@ -7,7 +7,8 @@ import pytest
 import torch
 from transformers import masking_utils as hf
 
-from agentprim.cache.attention import NOTE, PagedLength, note_mask
+from agentprim.cache import attention
+from agentprim.cache.attention import NOTE, Note, PagedLength, note_mask
 from agentprim.cache.counting import counted_positions
 from agentprim.cache.kv import KV
 from agentprim.errors import UnsupportedModel
@@ -58,8 +59,19 @@ STRANGE = {
 
 @pytest.mark.parametrize(("function", "local_size"), STRANGE.values(), ids=STRANGE)
 def test_masks_that_depend_on_more_than_distance_are_refused(function, local_size):
-    with pytest.raises(UnsupportedModel, match="neither causal nor a sliding window"):
-        note(function, length=40, new=20, local_size=local_size)
+    found = note(function, length=40, new=20, local_size=local_size)
+    assert "neither causal nor a sliding window" in found.fault
+
+
+def test_strange_mask_is_refused_by_the_layer_that_uses_it(cache, pair, monkeypatch):
+    """Some models make a mask for every kind of layer, also for kinds that they do not have."""
+    model, _ = pair("llama")
+    free = cache.pool.num_free
+    strange = Note(window=None, fault="a mask of its own")
+    monkeypatch.setattr(attention, "Note", lambda window: strange)
+    with pytest.raises(UnsupportedModel, match="a mask of its own"):
+        model(**cache.inputs([Q, Q]) | {"input_ids": torch.tensor([Q, Q])}, past_key_values=cache)
+    assert (cache.pool.num_free, cache.kv(0).ids) == (free, A)
 
 
 def test_other_caches_get_the_mask_that_they_had():
