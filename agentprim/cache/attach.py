@@ -2,6 +2,8 @@
 
 import inspect
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import torch
@@ -18,6 +20,7 @@ from agentprim.rope import prove
 from agentprim.rope.discover import text_config
 from agentprim.rope.forward import probe_ids
 from agentprim.rope.keep import undisturbed
+from agentprim.rope.refuse import refusing
 
 _ATTRIBUTE = "agentprim_attachment"
 _LOCK = threading.RLock()
@@ -70,10 +73,11 @@ def _prepare(model: nn.Module) -> Attachment:
         rope = prove(model)
     except UnsupportedModel as error:
         refusal = UnsupportedModel(*error.args)  # without the frames that it went through
-    with undisturbed(model):
+    with undisturbed(model), _hopeless(refusal):
         expected, shapes = _dense_run(model, ids)
     config = text_config(model)
-    pad_id = next((i for i in (config.pad_token_id, config.eos_token_id) if isinstance(i, int)), 0)
+    specials = (getattr(config, f"{kind}_token_id", None) for kind in ("pad", "eos"))
+    pad_id = next((i for i in specials if isinstance(i, int)), 0)
     before = model.config._attn_implementation
     name = _register(before)
     unwatch = watch(model)
@@ -104,11 +108,22 @@ def _prepare(model: nn.Module) -> Attachment:
             unwatch()
             if model.config._attn_implementation != before:
                 model.set_attn_implementation(before)
-    raise UnsupportedModel.because(
-        type(model).__name__,
-        "a cache of its own kind",
-        f"a paged cache changes its logits: {fault}",
-    )
+    with _hopeless(refusal):
+        raise UnsupportedModel.because(
+            type(model).__name__,
+            "a cache of its own kind",
+            f"a paged cache changes its logits: {fault}",
+        )
+
+
+@contextmanager
+def _hopeless(refusal: UnsupportedModel | None) -> Iterator[None]:
+    """Say of a model that no page can hold why its keys cannot move: that is what ails it."""
+    try:
+        yield
+    except UnsupportedModel as error:
+        why, _, _ = str(refusal or error).partition("; use join=")
+        raise UnsupportedModel(f"{why}; its cache cannot be paged either") from error
 
 
 def _certified(model: nn.Module, attachment: Attachment) -> Attachment:
@@ -143,14 +158,12 @@ def _dense_run(model: nn.Module, ids: Tensor) -> tuple[Tensor, tuple[LayerShape,
     from transformers import DynamicCache
 
     cache = DynamicCache()
-    try:
+    with refusing(type(model).__name__, "a cache of its own kind", "a DynamicCache fails it"):
         logits = _two_steps(model, ids, cache)
-    except torch.OutOfMemoryError:
-        raise
-    except (AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
+    if not cache.layers:  # it keeps something elsewhere, or forgets: neither can be paged
         raise UnsupportedModel.because(
-            type(model).__name__, "a cache of its own kind", f"a DynamicCache fails it ({error})"
-        ) from error
+            type(model).__name__, "a cache of its own kind", "it left nothing in a DynamicCache"
+        )
     shapes = []
     for layer in cache.layers:
         keys, values = getattr(layer, "keys", None), getattr(layer, "values", None)

@@ -41,7 +41,7 @@ def to_cache(kv: KV) -> DynamicCache:
         slots = torch.arange(length, device=k_cache.device)
         gather_(out_k, out_v, group, slice(None), table, slots)
         for row, layer in enumerate(group.layers):
-            layers[layer] = (out_k[row], out_v[row])
+            layers[layer] = kv.pool.layout.layer_rope(layer).order(out_k[row], out_v[row])
     return _dynamic([layers[layer] for layer in range(len(layers))] if length else [])
 
 
@@ -117,8 +117,8 @@ def join_caches(
 def _copy(caches, shifts: list[int], layout, total: int) -> list[tuple[Tensor, Tensor]]:
     """Copy caches behind each other, layer by layer, each turned by its shift."""
     copies = []
-    for layer, shape in enumerate(layout.shapes):
-        rope = layout.layer_rope(layer)
+    for layer in range(len(layout.shapes)):
+        rope, shape = layout.layer_rope(layer), layout.stored_shape(layer)
         inv_freq = rope.inv_freq[None].to(shape.device)
         rows = caches[0].layers[layer].keys.shape[0]
         lead = (1, rows, shape.num_kv_heads, total)
@@ -126,7 +126,7 @@ def _copy(caches, shifts: list[int], layout, total: int) -> list[tuple[Tensor, T
         out_v = torch.empty(*lead, shape.v_dim, dtype=shape.dtype, device=shape.device)
         begin = 0
         for cache, shift in zip(caches, shifts, strict=True):
-            keys, values = cache.layers[layer].keys, cache.layers[layer].values
+            keys, values = rope.order(cache.layers[layer].keys, cache.layers[layer].values)
             length = keys.shape[2]
             # a dense tensor is a cache whose pages are its rows
             spans = [[row, 0, length, 0, -1] for row in range(rows)]
@@ -138,7 +138,7 @@ def _copy(caches, shifts: list[int], layout, total: int) -> list[tuple[Tensor, T
                 rotation([shift] * rows, inv_freq), interleaved=rope.interleaved,
             )  # fmt: skip
             begin += length
-        copies.append((out_k[0], out_v[0]))
+        copies.append(rope.order(out_k[0], out_v[0]))
     return copies
 
 

@@ -68,4 +68,4 @@ class Check(Step):
         out_k = group.k_cache.new_zeros(*lead, group.k_cache.shape[4])
         out_v = group.v_cache.new_zeros(*lead, group.v_cache.shape[4])
         gather_(out_k, out_v, group, slice(row, row + 1), table, slots.to(out_k.device))
-        return out_k[0], out_v[0]
+        return self.pool.layout.layer_rope(layer).order(out_k[0], out_v[0])

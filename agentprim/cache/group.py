@@ -15,8 +15,9 @@ class LayerGroup:
 
     Attributes:
         layers: Model layers, in the order of the first dimension of the tensors.
-        k_cache: `[group_layers, num_pages, num_kv_heads, page_size, k_dim]`.
-        v_cache: The same with `v_dim`.
+        k_cache: What turns, `[group_layers, num_pages, num_kv_heads, page_size, k_dim]`: keys, or
+            the rotary slice beside a latent.
+        v_cache: What stays; the same with `v_dim`.
         inv_freq: Radians per position, fp32 `[group_layers, rotary_dim / 2]`; one expanded row
             (stride 0) where all layers turn alike, zero rows for layers without RoPE.
         interleaved: Pairs are adjacent dims.
@@ -36,13 +37,14 @@ def build_groups(layout: Layout, config: PoolConfig) -> tuple[LayerGroup, ...]:
     """
     turns: list[tuple[int, bool]] = []
     default: dict[LayerShape, tuple[int, bool]] = {}
-    for layer, shape in enumerate(layout.shapes):
+    shapes = [layout.stored_shape(layer) for layer in range(len(layout.shapes))]
+    for layer, shape in enumerate(shapes):
         rope = layout.layer_rope(layer)
         turns.append((rope.rotary_dim, rope.interleaved))
         if rope.rotary_dim:
             default.setdefault(shape, turns[-1])
     kinds: dict[tuple[LayerShape, tuple[int, bool]], list[int]] = {}
-    for layer, (shape, turn) in enumerate(zip(layout.shapes, turns, strict=True)):
+    for layer, (shape, turn) in enumerate(zip(shapes, turns, strict=True)):
         kind = (shape, turn if turn[0] else default.get(shape, (0, False)))
         kinds.setdefault(kind, []).append(layer)
     return tuple(

@@ -1,7 +1,7 @@
 """What a model stores in its cache, layer by layer, and whether its keys may move."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -55,6 +55,12 @@ class Layout:
     def layer_rope(self, layer: int) -> LayerRope:
         """Return how a layer turns its keys; no rotation where nothing is proved."""
         return self.rope.layers[layer] if self.rope else LayerRope.none()
+
+    def stored_shape(self, layer: int) -> LayerShape:
+        """Return the shape in pages, where what turns comes first."""
+        shape = self.shapes[layer]
+        k_dim, v_dim = self.layer_rope(layer).order(shape.k_dim, shape.v_dim)
+        return replace(shape, k_dim=k_dim, v_dim=v_dim)
 
     def require(self, delta: int, *, first: int | None = None, last: int | None = None) -> None:
         """Check that keys computed at positions `first..last` may move by `delta`.

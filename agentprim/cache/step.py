@@ -42,6 +42,7 @@ class Step:
     def store(self, keys: Tensor, values: Tensor, layer: int) -> None:
         """Store a layer's new keys and values `[batch, num_kv_heads, num_new, dim]`."""
         group, row = self.pool.place[layer]
+        keys, values = self.pool.layout.layer_rope(layer).order(keys, values)
         cache = slice(row, row + 1)
         slots = self._move("slots", self.slots, keys.device)
         store_(group.k_cache[cache], group.v_cache[cache], slots, keys[None], values[None])
@@ -70,7 +71,7 @@ class Step:
         out_v = group.v_cache.new_zeros(*lead, group.v_cache.shape[4])[None]
         table = self._table(out_k.device)
         gather_(out_k, out_v, group, slice(row, row + 1), table, self._on_device[key])
-        return out_k[0], out_v[0]
+        return self.pool.layout.layer_rope(layer).order(out_k[0], out_v[0])
 
     def undo(self) -> None:
         """Take the new tokens back from every row."""

@@ -1,15 +1,17 @@
 """Run a model over a few ids at chosen positions."""
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
 
 import torch
 from torch import Tensor, nn
 
 from agentprim.errors import UnsupportedModel
 from agentprim.rope.discover import text_config
+from agentprim.rope.spec import LayerRope
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -19,9 +21,9 @@ class Trace:
     Attributes:
         keys: Of each layer of the cache, `[1, num_kv_heads, num_ids, k_dim]`, after RoPE.
         values: The same with `v_dim`.
-        states: What arrived at each layer after the first, and the output of the model last;
-            `[..., num_ids or 1, size]`.
-        inputs: What each layer then read: the same, or what was replayed.
+        states: What arrived at each call of a layer after the first, and the output of the model
+            last; `[..., num_ids or 1, size]`. A model may call a layer more than once.
+        inputs: What each of those calls then read: the same, or what was replayed.
     """
 
     keys: list[Tensor | None]
@@ -29,16 +31,20 @@ class Trace:
     states: list[Tensor]
     inputs: list[Tensor]
 
+    def pair(self, index: int, rope: LayerRope) -> tuple[Tensor, Tensor]:
+        """Return what turns in a layer of the cache and what stays, under one reading of it."""
+        return rope.order(self.keys[index], self.values[index])
 
-def probe_ids(model: nn.Module, count: int = 8) -> Tensor:
+
+def probe_ids(model: nn.Module, num_ids: int = 8) -> Tensor:
     """Choose distinct ids away from both ends of the vocabulary, where special tokens sit.
 
     Returns:
-        int64 `[1, count]` on the device of the embedding.
+        int64 `[1, num_ids]` on the device of the embedding.
     """
     embedding = model.get_input_embeddings().weight
     vocabulary = embedding.shape[0]
-    ids = vocabulary // 4 + torch.arange(count) * max(1, vocabulary // (2 * count))
+    ids = vocabulary // 4 + torch.arange(num_ids) * max(1, vocabulary // (2 * num_ids))
     return (ids % vocabulary)[None].to(embedding.device)
 
 
@@ -49,8 +55,8 @@ def prefill(model: nn.Module, ids: Tensor, start: int, *, replay: Trace | None =
         model: A causal language model of Hugging Face.
         ids: int64 `[1, num_ids]`.
         start: Position of the first id.
-        replay: Gives every layer but the first the input that it had there, so that rounding does
-            not travel and each layer is judged alone, in any dtype.
+        replay: Gives every call of a layer but the first the input that it had there, so that
+            rounding does not travel and each layer is judged alone, in any dtype.
     """
     from transformers import DynamicCache
 
@@ -60,7 +66,7 @@ def prefill(model: nn.Module, ids: Tensor, start: int, *, replay: Trace | None =
     if "logits_to_keep" in names:
         options["logits_to_keep"] = 1
     layers = _layers(model)
-    with _tapped(layers[1:], replay) as (states, inputs):
+    with _tapped(layers, replay) as (states, inputs):
         output = model(
             input_ids=ids,
             attention_mask=torch.ones_like(ids),
@@ -69,7 +75,7 @@ def prefill(model: nn.Module, ids: Tensor, start: int, *, replay: Trace | None =
             return_dict=True,
             **options,
         )
-    if len(inputs) != len(layers) - 1:
+    if not inputs or (replay and len(inputs) != len(replay.inputs)):
         raise _unseen(model)
     return Trace(
         keys=[getattr(layer, "keys", None) for layer in cache.layers],
@@ -80,12 +86,17 @@ def prefill(model: nn.Module, ids: Tensor, start: int, *, replay: Trace | None =
 
 
 @contextmanager
-def _tapped(layers: nn.ModuleList, replay: Trace | None) -> Iterator[tuple[list, list]]:
-    """Record what arrives at each layer, and replace it by what is replayed."""
+def _tapped(
+    layers: Sequence[nn.Module], replay: Trace | None
+) -> Iterator[tuple[list[Tensor], list[Tensor]]]:
+    """Record what arrives at each call of a layer but the first; replace it by what is replayed."""
     states: list[Tensor] = []
     inputs: list[Tensor] = []
+    calls = count()
 
-    def tap(_: nn.Module, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+    def tap(_: nn.Module, args: tuple, kwargs: dict) -> tuple[tuple, dict] | None:
+        if not next(calls):
+            return None
         arrived = args[0] if args else kwargs["hidden_states"]
         read = replay.inputs[len(inputs)] if replay else arrived
         states.append(arrived)
@@ -100,13 +111,22 @@ def _tapped(layers: nn.ModuleList, replay: Trace | None) -> Iterator[tuple[list,
             hook.remove()
 
 
-def _layers(model: nn.Module) -> nn.ModuleList:
-    """Find the stack of layers: the list of the decoder that is as long as configured."""
-    count = text_config(model).num_hidden_layers
-    for module in model.get_decoder().modules():
-        if isinstance(module, nn.ModuleList) and len(module) == count:
-            return module
-    raise _unseen(model)
+def _layers(model: nn.Module) -> list[nn.Module]:
+    """Find the layers: the lists that are as long as configured, else all stacks of the decoder.
+
+    A list that a text does not pass through, as of an image encoder, does no harm.
+    """
+    length = getattr(text_config(model), "num_hidden_layers", None)
+    for root in (model.get_decoder(), model.base_model):
+        lists = [module for module in root.modules() if isinstance(module, nn.ModuleList)]
+        named = [layer for stack in lists if len(stack) == length for layer in stack]
+        if named:
+            return named
+    inner = {id(part) for stack in lists for layer in stack for part in layer.modules()}
+    outer = [layer for stack in lists if id(stack) not in inner for layer in stack]
+    if not outer:
+        raise _unseen(model)
+    return outer
 
 
 def _unseen(model: nn.Module) -> UnsupportedModel:

@@ -1,15 +1,17 @@
 """Judge one move: do relocated keys equal those computed there, and is the rest untouched?"""
 
+import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-
-from torch import Tensor
+from dataclasses import dataclass, replace
+from itertools import product
 
 from agentprim.rope.budget import Budget
 from agentprim.rope.compare import move, pair_error, state_error
 from agentprim.rope.discover import Hypothesis
 from agentprim.rope.forward import Trace
 from agentprim.rope.spec import LayerRope
+
+_STILL = 1e-4  # what stays reads the same input at both places: the same bytes, or nearly
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,18 +50,25 @@ def choose(
 
     Among readings that all fit, a table of the layer's own type comes first.
     """
-    chosen = []
-    for index, layer_type in enumerate(layer_types):
-        here, there = base.keys[index], moved.keys[index]
-        ranked = []
-        for order, guess in enumerate(guesses):
-            if guess.rope.rotary_dim <= here.shape[-1]:
-                error = _key_error(here, there, delta, guess.rope)
-                fits = error <= budget.keys(delta, guess.rope.inv_freq)
-                foreign = not guess.owners & {"", layer_type}
-                ranked.append((not fits, fits and foreign, error, order, guess.rope))
-        chosen.append(min(ranked)[-1])
-    return tuple(chosen)
+    return tuple(
+        _best(base, moved, delta, guesses, index, layer_type, budget)
+        for index, layer_type in enumerate(layer_types)
+    )
+
+
+def _best(
+    base: Trace, moved: Trace, delta: int, guesses: Sequence[Hypothesis], index: int,
+    layer_type: str, budget: Budget,
+) -> LayerRope:  # fmt: skip
+    ranked = []
+    for order, (guess, in_values) in enumerate(product(guesses, (False, True))):
+        rope = replace(guess.rope, in_values=True) if in_values else guess.rope
+        turned, still = _pair_errors(base, moved, delta, index, rope)
+        fits = turned <= budget.keys(delta, rope.inv_freq) and still <= _STILL
+        foreign = not guess.owners & {"", layer_type}
+        # beside a latent only where that explains all: else the keys are to blame
+        ranked.append((not fits, fits and foreign, in_values, turned, order, rope))
+    return min(ranked)[-1]
 
 
 def _errors(
@@ -70,13 +79,20 @@ def _errors(
     Every layer reads the same input at both places, so its values are the same numbers.
     """
     for index, rope in enumerate(layers):
-        values = pair_error(moved.values[index], base.values[index], LayerRope.none())
-        yield f"values of layer {index} are", values, 1e-4
-        keys = _key_error(base.keys[index], moved.keys[index], delta, rope)
-        yield f"keys of layer {index} are", keys, budget.keys(delta, rope.inv_freq)
+        turned, still = _pair_errors(base, moved, delta, index, rope)
+        yield f"{rope.order('keys', 'values')[1]} of layer {index} are", still, _STILL
+        allowed = budget.keys(delta, rope.inv_freq)
+        yield f"{rope.order('keys', 'values')[0]} of layer {index} are", turned, allowed
     for index, (there, here) in enumerate(zip(moved.states, base.states, strict=True)):
         yield f"attention of layer {index} is", state_error(there, here), budget.state(index, delta)
 
 
-def _key_error(here: Tensor, there: Tensor, delta: int, rope: LayerRope) -> float:
-    return pair_error(move(here, rope, delta), there, rope)
+def _pair_errors(
+    base: Trace, moved: Trace, delta: int, index: int, rope: LayerRope
+) -> tuple[float, float]:
+    """Return how far off a layer is in what turns, and in what should stay."""
+    (here, latent), (there, latent_there) = base.pair(index, rope), moved.pair(index, rope)
+    if rope.rotary_dim > here.shape[-1]:
+        return math.inf, math.inf
+    still = pair_error(latent_there, latent, LayerRope.none())
+    return pair_error(move(here, rope, delta), there, rope), still

@@ -15,6 +15,7 @@ from agentprim.rope.refuse import (
     refuse_by_cache,
     refuse_by_config,
     refuse_unexplained,
+    refusing,
 )  # fmt: skip
 from agentprim.rope.spec import RopeProof
 
@@ -47,7 +48,8 @@ def prove(model: nn.Module, *, ids: Tensor | None = None) -> RopeProof:
 def _prove(model: nn.Module, ids: Tensor, num_ids: int) -> RopeProof:
     config, name = discover.text_config(model), type(model).__name__
     feature = discover.feature(config)
-    base = prefill(model, ids, 0)
+    with refusing(name, "a forward pass of its own kind", "a plain prefill fails"):
+        base = prefill(model, ids, 0)
     refuse_by_cache(model, base, num_ids)
     guesses = discover.hypotheses(model)  # the tables as they served the keys at 0..
 
@@ -65,7 +67,7 @@ def _prove(model: nn.Module, ids: Tensor, num_ids: int) -> RopeProof:
         verdict = judge(base, moved(anchor), anchor, layers, budget)
         if verdict.fault is None:
             break
-    refuse_unexplained(name, feature, layers, verdict)
+    refuse_unexplained(model, feature, layers, verdict)
 
     tried = _walk(
         lengths.distances(config, num_ids, reach),
@@ -75,7 +77,7 @@ def _prove(model: nn.Module, ids: Tensor, num_ids: int) -> RopeProof:
     proved = max((delta for delta, verdict in tried if verdict.fault is None), default=0)
     early = lengths.thresholds(config)[:1] or [reach]
     if proved < min(lengths.MIDDLE, early[0] - num_ids - 1, reach) or proved < lengths.NEAR:
-        refuse_unexplained(name, feature, layers, tried[-1][1])
+        refuse_unexplained(model, feature, layers, tried[-1][1])
     return RopeProof(
         layers=layers,
         shapes=tuple(

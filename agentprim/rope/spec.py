@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Self, TypeVar
 
 import torch
 from torch import Tensor
 
 from agentprim.errors import UnsupportedModel
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -20,10 +22,13 @@ class LayerRope:
             a layer without RoPE. The module's `attention_scaling` is not in it: that is already
             inside every cached key.
         interleaved: Pairs are `(2i, 2i + 1)` instead of `(i, i + rotary_dim / 2)`.
+        in_values: What turns is the second tensor that the model caches, beside a latent in the
+            first.
     """
 
     inv_freq: Tensor
     interleaved: bool
+    in_values: bool = False
 
     @classmethod
     def none(cls) -> Self:
@@ -34,6 +39,13 @@ class LayerRope:
     def rotary_dim(self) -> int:
         """Leading dims of a key that turn; 0 for a layer without RoPE."""
         return 2 * len(self.inv_freq)
+
+    def order(self, keys: T, values: T) -> tuple[T, T]:
+        """Return what turns, then what stays, of what a model calls keys and values.
+
+        Its own inverse: given what turns and what stays, it returns keys and values.
+        """
+        return (values, keys) if self.in_values else (keys, values)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -18,10 +18,17 @@ def _guess(owner, inv_freq):
     return Hypothesis(rope=rope, owners=frozenset({owner}))
 
 
+def _pick_beside_latent(guesses, truth):
+    slice_ = torch.randn(1, 1, 5, 8, generator=torch.Generator().manual_seed(0))
+    latent, there = torch.randn(1, 1, 5, 8), move(slice_, truth.rope, 50).float()
+    traces = [Trace(keys=[latent], values=[v], states=[v], inputs=[]) for v in (slice_, there)]
+    return choose(*traces, 50, guesses, [""], BUDGET)[0]
+
+
 def _pick(guesses, truth, layer_type):
     keys = torch.randn(1, 2, 5, 8, generator=torch.Generator().manual_seed(0))
     there = move(keys, truth.rope, 50).float()
-    traces = [Trace(keys=[k], values=[k], states=[k], inputs=[]) for k in (keys, there)]
+    traces = [Trace(keys=[k], values=[keys], states=[k], inputs=[]) for k in (keys, there)]
     return choose(*traces, 50, guesses, [layer_type], BUDGET)[0]
 
 
@@ -44,3 +51,11 @@ def test_foreign_table_wins_where_the_own_one_does_not_fit():
 def test_table_wider_than_the_keys_is_not_tried():
     wide, right = _guess("", torch.ones(5)), _guess("", FREQUENCIES)
     assert _pick([wide, right], right, "") is right.rope
+
+
+def test_slice_beside_a_latent_turns_and_the_latent_does_not():
+    none = Hypothesis(rope=LayerRope.none(), owners=frozenset())
+    right = _guess("", FREQUENCIES)
+    found = _pick_beside_latent([none, right], right)
+    assert found.in_values and torch.equal(found.inv_freq, FREQUENCIES)
+    assert not _pick([none, right], right, "").in_values

@@ -11,9 +11,8 @@ from tests.support.tiny import build
 
 REFUSED = {
     "gpt2": "GPT2LMHeadModel uses absolute positions",
-    "bloom": "BloomForCausalLM uses no rotary positions",
+    "bloom": "BloomForCausalLM uses ALiBi",
     "falcon_alibi": "FalconForCausalLM uses ALiBi",
-    "deepseek_v3": "DeepseekV3ForCausalLM uses latent attention",
     "mamba": "MambaForCausalLM uses layers of type linear_attention",
     "recurrent_gemma": "RecurrentGemmaForCausalLM uses layers of type ",
     "hunyuan": "HunYuanDenseV1ForCausalLM uses RoPE of type default",  # a norm after RoPE

@@ -40,6 +40,12 @@ def build(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = AutoModelForCausalLM.from_config(config, dtype=dtype).eval()
+    randomise(model, seed=seed)
+    return model
+
+
+def randomise(model: nn.Module, *, seed: int = 0) -> None:
+    """Draw every parameter of a model anew, the same for the same seed. Modifies the model."""
     generator = torch.Generator().manual_seed(seed)
     seen = set()
     with torch.no_grad():
@@ -48,7 +54,6 @@ def build(
                 if id(parameter) not in seen:  # tied weights are drawn once
                     seen.add(id(parameter))
                     parameter.copy_(_draw(module, name, parameter, generator))
-    return model
 
 
 def _draw(
