@@ -10,31 +10,33 @@ MIDDLE = 180  # where several senders are measured
 def quick_plan() -> list[Task]:
     """List the tasks of about a minute on two cores."""
     single = [
-        Task(index=i, senders=1, lengths=LENGTHS, append=i < 2, exact=i < 1, timed=i < 1)
+        Task(index=i, senders=1, lengths=LENGTHS, append=i > 3, exact=i > 4, timed=i > 4)
         for i in range(6)
     ]
     several = [
-        Task(index=i, senders=n, lengths=(MIDDLE,), append=i < 1, timed=i < 1)
+        Task(index=i, senders=n, lengths=(MIDDLE,), append=i > 0, timed=i > 0)
         for n in (2, 4) for i in range(2)
     ]  # fmt: skip
     return single + several
 
 
 def full_plan() -> list[Task]:
-    """List the tasks of the long measurement, all sizes advancing together."""
+    """List the tasks of the long measurement, all sizes advancing together, what is timed last."""
     single = [
-        Task(index=i, senders=1, lengths=LENGTHS, variant=i % 4, exact=i < 12, timed=i < 10)
+        Task(index=i, senders=1, lengths=LENGTHS, variant=i % 4, append=i % 2 == 1, exact=i > 93,
+             timed=i > 95)
         for i in range(100)
-    ]
+    ]  # fmt: skip
     several = [
-        Task(index=i, senders=n, lengths=(MIDDLE,), variant=i % 4, timed=i < 6)
-        for n in (2, 4) for i in range(48)
+        [Task(index=i, senders=n, lengths=(MIDDLE,), variant=i % 4, timed=i > 29)
+         for i in range(32)]
+        for n in (2, 4)
     ]  # fmt: skip
     long = [
-        Task(index=i, senders=1, lengths=(LONG,), variant=i % 2, exact=i < 4, timed=i < 4)
+        Task(index=i, senders=1, lengths=(LONG,), variant=i % 2, exact=i > 13, timed=i > 13)
         for i in range(16)
     ]
     ranked = []
-    for group in (single, several, long):
+    for group in (single, *several, long):
         ranked += [((task.index + 0.5) / len(group), task) for task in group]
     return [task for _, task in sorted(ranked, key=lambda pair: pair[0])]

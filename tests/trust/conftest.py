@@ -2,7 +2,8 @@
 
 import pytest
 
-from agentprim import Engine
+from agentprim import Engine, verify
+from agentprim.engine.certificates import save
 from agentprim.trust.measure import Task
 from tests.support.tiny import build
 from tests.support.tokenizer import tiny_tokenizer
@@ -21,15 +22,31 @@ def cache_home(tmp_path, monkeypatch):
     return tmp_path / "cache"
 
 
+def new_engine(seed=0, *, tokenizer=True, **options):
+    model = build("llama", seed=seed, max_position_embeddings=4096, **options)
+    return Engine(model, tiny_tokenizer() if tokenizer else None, pool_tokens=8192)
+
+
 @pytest.fixture
 def make_engine():
     """Return a function: a new tiny engine, the same for the same arguments."""
+    return new_engine
 
-    def make(seed=0, *, tokenizer=True, **options):
-        model = build("llama", seed=seed, max_position_embeddings=4096, **options)
-        return Engine(model, tiny_tokenizer() if tokenizer else None, pool_tokens=8192)
 
-    return make
+@pytest.fixture(scope="session")
+def measured(tmp_path_factory):
+    """Measure once what many tests look at."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("measured")))
+        return verify(new_engine(), plan=PLAN)
+
+
+@pytest.fixture
+def certified(measured):
+    """Return a new engine with its certificate in place."""
+    engine = new_engine()
+    save(measured)
+    return engine, measured
 
 
 @pytest.fixture

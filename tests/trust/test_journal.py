@@ -42,10 +42,9 @@ def test_a_file_that_is_no_journal_is_refused_and_left_alone(tmp_path, text):
 
 
 def test_a_killed_measurement_goes_on_and_gives_the_same_numbers(
-    make_engine, plan, tmp_path, monkeypatch
+    make_engine, measured, plan, tmp_path, monkeypatch
 ):
     engine, out = make_engine(), tmp_path / "items.jsonl"
-    whole = verify(engine, plan=plan)
     done = []
 
     def killed(lab, item, task):
@@ -61,7 +60,7 @@ def test_a_killed_measurement_goes_on_and_gives_the_same_numbers(
     monkeypatch.setattr(verify_module, "measure", lambda *a: done.append(a[2].key) or measure(*a))
     resumed = verify(engine, plan=plan, out=out)
     assert done == [task.key for task in plan]
-    for a, b in zip(whole.fidelity, resumed.fidelity, strict=True):
+    for a, b in zip(measured.fidelity, resumed.fidelity, strict=True):
         assert (a.way, a.senders, a.receiver_tokens) == (b.way, b.senders, b.receiver_tokens)
         assert a.kl_text.mean == pytest.approx(b.kl_text.mean, abs=1e-9)
     assert len(out.read_text().splitlines()) == 1 + len(plan)
