@@ -14,8 +14,10 @@ from agentprim.errors import (
     UnsupportedModel,
     VerificationFailed,
 )
+from agentprim.organizer import KnowledgePool, Organizer, System
 from agentprim.primitives import Planning, Review, Voting
 from agentprim.trust import Certificate, verify
+from agentprim.workflow import Plan, Step
 from agentprim.workflow.lite import LiteWorkflow
 
 __version__ = VERSION
@@ -31,14 +33,19 @@ __all__ = [
     "Decision",
     "Engine",
     "Event",
+    "KnowledgePool",
     "LiteWorkflow",
+    "Organizer",
     "Output",
+    "Plan",
     "PlanError",
     "Planning",
     "PoolExhausted",
-    "Repair",
     "RemoteAgent",
+    "Repair",
     "Review",
+    "Step",
+    "System",
     "UnsupportedModel",
     "Usage",
     "VerificationFailed",

@@ -1,0 +1,98 @@
+"""The organizer: asks a model for a plan that suits a query. It does not answer the query."""
+
+from agentprim.errors import PlanError
+from agentprim.organizer.backends import Unanswered, backend
+from agentprim.organizer.parse import find_plan
+from agentprim.organizer.pool import KnowledgePool
+from agentprim.organizer.prompt import messages
+from agentprim.organizer.proposal import Proposal
+from agentprim.workflow import Plan
+
+# independent solvers and a selector: the structure that asks least of a query
+FALLBACK = Plan.from_dict(
+    {"name": "fallback", "steps": [{"id": "vote", "primitive": "voting", "parameters": {
+        "solvers": 3}}]}
+)  # fmt: skip
+
+
+class Organizer:
+    """Maps a query to a plan. *Agent Primitives* (arXiv 2602.03695), section 3.
+
+    The model is told the primitives and the structures of the knowledge pool that fit the query.
+    What it writes is parsed and checked; if it is no plan that can run, it is asked once more with
+    the error. If that fails too, or nobody answers, the fallback plan stands in, and the proposal
+    says so.
+
+        organizer = Organizer(engine, KnowledgePool.builtin())
+        plan = organizer.plan("What is 17 * 23?")
+    """
+
+    def __init__(
+        self,
+        llm,
+        knowledge: KnowledgePool | None = None,
+        *,
+        k: int = 3,
+        retries: int = 1,
+        fallback: Plan | None = FALLBACK,
+    ) -> None:
+        """Choose a model and a pool.
+
+        Args:
+            llm: An `Engine`, which is held to a schema; a `Remote` endpoint; or a function from
+                chat messages to text.
+            knowledge: Where structures come from; None shows the model none.
+            k: How many structures it is shown.
+            retries: How often a refused reply is asked again.
+            fallback: Stands in where there is no plan; None raises instead.
+
+        Raises:
+            TypeError, ValueError: An argument is of another type, or below 0.
+        """
+        if k < 0:
+            raise ValueError(f"k must be at least 0, got {k}")
+        if retries < 0:
+            raise ValueError(f"retries must be at least 0, got {retries}")
+        self.llm, self.knowledge = backend(llm), knowledge
+        self.k, self.retries, self.fallback = k, retries, fallback
+
+    def plan(self, query: str) -> Plan:
+        """Return a plan for a query; `propose` says where it comes from.
+
+        Raises:
+            PlanError: There is none, and no fallback.
+        """
+        return self.propose(query).plan
+
+    def propose(self, query: str) -> Proposal:
+        """Return a plan for a query with its story.
+
+        Raises:
+            PlanError: There is none, and no fallback.
+        """
+        entries = []
+        if self.knowledge is not None and self.k:
+            entries = [entry for entry, _ in self.knowledge.search(query, self.k)]
+        shown = tuple(entry.id for entry in entries)
+        refused: list[tuple[str, str]] = []
+        problems, usage = [], None
+        for _ in range(1 + self.retries):
+            try:
+                reply = self.llm(messages(query, entries, refused))
+            except Unanswered as error:
+                problems.append(str(error))
+                break
+            usage = reply.usage if usage is None else usage + reply.usage
+            try:
+                plan = Plan.from_dict(find_plan(reply.text, cut=reply.cut))
+            except PlanError as error:
+                problems.append(str(error))
+                refused = [(reply.text, str(error))]
+                continue
+            return Proposal(plan=plan, source="llm", entries=shown, problems=tuple(problems),
+                            usage=usage)  # fmt: skip
+        if self.fallback is None:
+            raise PlanError(problems[-1])
+        more = {} if usage is None else {"usage": usage}
+        return Proposal(plan=self.fallback, source="fallback", entries=shown,
+                        problems=tuple(problems), **more)  # fmt: skip
