@@ -53,7 +53,7 @@ def generate(
         cache.kv(row)[: start + len(reply) - 1]
         for row, (start, reply) in enumerate(zip(starts, replies.ids, strict=True))
     ]
-    rest = [[reply[-1], *_after(suffix, reply[-1])] for reply in replies.ids]
+    rest = [_ending(reply[-1], suffix, eos) for reply in replies.ids]
     whole, states = read(engine, rest, said)
     return [
         Output(
@@ -77,6 +77,11 @@ def eos_ids(engine: "Engine") -> list[int]:
     return list(dict.fromkeys(i for i in found if i is not None))
 
 
-def _after(suffix: list[int], last: int) -> list[int]:
-    """Drop the head of the suffix if the reply ends with it already."""
-    return suffix[1:] if suffix and suffix[0] == last else suffix
+def _ending(last: int, suffix: list[int], eos: list[int]) -> list[int]:
+    """Put a suffix behind the last token of a reply, which may be its first token already.
+
+    An end token of another kind gives way to the suffix: it would end a text, not a turn.
+    """
+    if suffix and (suffix[0] == last or last in eos):
+        return suffix
+    return [last, *suffix]

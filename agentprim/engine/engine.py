@@ -154,7 +154,8 @@ class Engine:
             x: Text, ids, or a list of them.
             kv: As in `prefill`.
             stream: Called with each piece of text as it comes; with `(row, text)` for a list.
-            suffix: Ids to read after the reply, such as the end of a chat turn.
+            suffix: Ids to read after the reply, such as the end of a chat turn; an end token
+                said before it gives way to it.
             sampling: Fields of `Sampling`: max_new_tokens, temperature, top_p, top_k, min_p,
                 repetition_penalty, seed, stop.
 

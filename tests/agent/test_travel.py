@@ -131,6 +131,22 @@ def test_a_receiver_sees_whole_turns(join, carry, inner):
         assert TURN.sub("", text) == "", text
 
 
+def test_an_end_token_of_another_kind_gives_way_to_the_end_of_the_turn():
+    one = Engine(build("qwen3"), tiny_tokenizer(), pool_tokens=2048, page_size=4)
+    a, b = (Agent(one, f"You are {name}.", name=name) for name in "cb")
+    said = a("why?", max_new_tokens=9).ids
+    last = next(i for i in said if i not in (said[0], *a.chat.close()))
+    one.model.generation_config.eos_token_id = last
+    first = a("why?", max_new_tokens=9)
+    assert first.finish == "stop" and first.ids[-1] == last
+    reply = first.kv.ids[first.reply_start :]
+    assert reply == [*first.ids[:-1], *a.chat.close()]
+    assert len(first.kv) == first.usage.prefilled + first.usage.decoded + first.usage.reused
+    read = one.prefill(first.kv.ids[: first.reply_start + len(first.ids)])
+    same(first.hidden, read.hidden)
+    assert count(b("so?", context=[first], **SHORT).kv.ids, reply) == 1
+
+
 def test_a_reply_travels_with_the_header_of_its_turn():
     a, b = agent("a"), agent("b")
     first = a("why?", **SHORT)

@@ -78,7 +78,9 @@ def worst_of(model, kv, share, measure="values"):
     return {tokens[i] for i in off.topk(ceil(share * len(tokens))).indices.tolist()}
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(
+    "family", [*FAMILIES, "llama_dynamic", "phi3_longrope", "smollm3", "cohere2", "gpt_neox"]
+)
 def test_with_all_joined_tokens_recomputed_it_is_one_text(family):
     one, model = both(family)
     repaired = one.repair(joined(one), first=0, share=1.0)

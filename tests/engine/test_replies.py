@@ -46,7 +46,7 @@ def test_a_row_that_ends_early_keeps_no_padding(ending):
     short, full = one.generate([A, B], max_new_tokens=8, suffix=SUFFIX)
     assert short.ids == free[0].ids[:3] and short.finish == "stop"
     assert full.ids == free[1].ids and full.finish == "length"
-    _holds(one, short, [*A, *short.ids, *SUFFIX])
+    _holds(one, short, [*A, *short.ids[:-1], *SUFFIX])  # the suffix ends the turn instead
     _holds(one, full, [*B, *full.ids, *SUFFIX])
 
 
@@ -56,6 +56,7 @@ def test_a_reply_that_ends_as_the_suffix_begins_says_it_once(ending):
     out = one.generate(A, max_new_tokens=8, suffix=[end, 5])
     _holds(one, out, [*A, *out.ids, 5])
     assert out.ids[-1] == end
+    _holds(one, one.generate(A, max_new_tokens=8), [*A, *out.ids])
 
 
 @pytest.mark.parametrize("prompts", [[A, B], [B, A]])
