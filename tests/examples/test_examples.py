@@ -65,3 +65,10 @@ def test_no_example_is_left_out():
     assert {path.stem for path in EXAMPLES.glob("*.py")} == {
         "three_ways", "swap_into_hf", "hand_over",
     }  # fmt: skip
+
+
+def test_a_team_is_routed_by_decisions_and_by_words(play):
+    lines = play("lite_workflow").splitlines()
+    assert lines[0].startswith("decisions: ") and any(one.startswith("words: ") for one in lines)
+    assert any("screening" in one and "0 calls" in one for one in lines)
+    assert any("review" in one for one in lines)
