@@ -63,20 +63,21 @@ def check(join: str | Repair, carry: str, offsets: str) -> None:
     Terms.of(join, carry, offsets)
 
 
-def _drop(one, kv: KV, carry: str, chat: Chat, system: list[int], front: bool) -> set[int]:
-    """Collect the indices of tokens that do not travel."""
+def _drop(
+    one, kv: KV, carry: str, chat: Chat, system: list[int], front: bool
+) -> list[tuple[int, int]]:
+    """List begin and end of the runs of tokens that do not travel."""
     ids, systems = kv.ids, of_kind(kv.marks, "system")
-    starts = {0, *kv.joints, *(begin for begin, _ in systems)}
     runs = [] if front else _copies(kv, ids, system, chat)
     if isinstance(one, Output) and carry == "no_system":
         runs += [*systems, (0, one.system_end)]
     elif isinstance(one, Output) and carry == "reply":
         runs.append((0, chat.reply_begin(ids, one.reply_start)))
-    dropped = {i for begin, end in runs for i in range(begin, end)}
-    dropped |= {i for i in starts if chat.is_bos(ids[i : i + 1])}
+    starts = {0, *kv.joints, *(begin for begin, _ in systems)}
+    runs += [(i, i + 1) for i in starts if chat.is_bos(ids[i : i + 1])]
     if front and chat.is_bos(ids[:1]):
-        dropped.discard(0)
-    return dropped
+        runs = [(max(begin, 1), end) for begin, end in runs]
+    return runs
 
 
 def _copies(kv: KV, ids: list[int], system: list[int], chat: Chat) -> list[tuple[int, int]]:
@@ -89,10 +90,16 @@ def _copies(kv: KV, ids: list[int], system: list[int], chat: Chat) -> list[tuple
     ]
 
 
-def _cut(kv: KV, dropped: set[int]) -> KV:
-    kept = [i for i in range(len(kv)) if i not in dropped]
-    if not dropped:
-        return kv.fork()
-    if not kept or kept[-1] - kept[0] == len(kept) - 1:
-        return kv[kept[0] : kept[-1] + 1] if kept else kv[:0]
-    return kv.select(kept)
+def _cut(kv: KV, runs: list[tuple[int, int]]) -> KV:
+    """Leave runs of tokens out; where the rest is one run, no index is listed."""
+    kept, at = [], 0
+    for begin, end in sorted((begin, end) for begin, end in runs if begin < end):
+        if at < begin:
+            kept.append((at, begin))
+        at = max(at, end)
+    if at < len(kv):
+        kept.append((at, len(kv)))
+    if len(kept) < 2:
+        begin, end = kept[0] if kept else (0, 0)
+        return kv[begin:end]
+    return kv.select([i for begin, end in kept for i in range(begin, end)])

@@ -139,7 +139,7 @@ def test_a_model_that_cannot_repair_says_so_and_keeps_nothing():
 
 
 def test_an_unknown_mode_is_named():
-    with pytest.raises(ValueError, match=r"join must be one of .*'repair'.* or a Repair, got 0.5"):
+    with pytest.raises(ValueError, match=r"join must be one of .*'repair'.* Repair.* got 0.5"):
         agent("a")("so?", join=0.5)
     with pytest.raises(ValueError, match="layer must be at most 2, got 7"):
         a = agent("a")

@@ -8,7 +8,7 @@ import importlib.util
 import pytest
 import torch
 
-from agentprim import Agent, Engine, Review
+from agentprim import Agent, Engine, Repair, Review
 from agentprim.engine import smollm
 
 pytestmark = [
@@ -66,3 +66,28 @@ def test_a_review_runs_on_it_and_frees_what_it_took(engine):
     assert "5" in out and out.kv.peek(1)
     out.kv.release()
     assert engine.pool.num_free == free
+
+
+def test_a_repaired_cache_says_what_one_text_says(engine):
+    reader, answerer = Agent(engine, HELP, name="reader"), Agent(engine, "Be brief.", name="brief")
+    read = reader.think(NOTE, inner="prefill")
+    everything = Repair(first=0, share=1.0)
+    out = answerer(ASK, context=[read], join=everything, max_new_tokens=12)
+    text = out.kv.ids[: out.reply_start]
+    assert out.ids == engine.generate(text, max_new_tokens=12).ids
+    some = answerer(ASK, context=[read], join="repair", max_new_tokens=12)
+    assert 16 <= some.usage.recomputed < out.usage.recomputed == len(read.kv) - read.system_end
+
+
+def test_a_reply_travels_in_a_turn_of_its_own(engine):
+    a, b = Agent(engine, HELP, name="a"), Agent(engine, "Be brief.", name="b")
+    said = a(ASK, max_new_tokens=8)
+    out = b("And why?", context=[said], carry="reply", max_new_tokens=4)
+    messages = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "assistant", "content": str(said)}, {"role": "user", "content": "And why?"},
+    ]  # fmt: skip
+    text = engine.tokenizer.apply_chat_template(
+        messages, tokenize=False, add_generation_prompt=True
+    )
+    assert engine.tokenizer.decode(out.kv.ids[: out.reply_start]) == text
