@@ -98,13 +98,15 @@ def store(*, layers: int, tokens: int = 4096, device: str = "cpu") -> Case:
     )  # fmt: skip
 
 
-def select(*, layers: int, tokens: int = 4096, run: int = 1, device: str = "cpu") -> Case:
-    """Keep every second of `tokens` tokens, in runs of `run`, in any order, keys turned."""
+def select(*, layers: int, tokens: int = 4096, run: int = 0, device: str = "cpu") -> Case:
+    """Keep half of `tokens` tokens, keys turned: ascending ones, or runs of `run` in any order."""
     data = make(tokens, 1, layers, device=device)
-    kept, rows = tokens // 2, 8
+    kept, rows, size = tokens // 2, 8, max(run, 1)
     source = torch.Generator(device).manual_seed(1)
-    firsts = torch.randperm(tokens // run, generator=source, device=device)[: kept // run] * run
-    chosen = (firsts[:, None] + torch.arange(run, device=device)).flatten()
+    firsts = torch.randperm(tokens // size, generator=source, device=device)[: kept // size] * size
+    keep = (firsts[:, None] + torch.arange(size, device=device)).flatten()
+    keep = keep if run else keep.sort().values
+    chosen = data.page_table.long()[keep // PAGE_SIZE] * PAGE_SIZE + keep % PAGE_SIZE
     which = (torch.arange(kept, device=device) * rows // kept).int()
     turn = ops.rotation([-3 * n - 1 for n in range(rows)], frequencies(layers, device))
     cos, sin = (
