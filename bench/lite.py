@@ -1,8 +1,8 @@
 """LiteWorkflow against the same team in words, on the same tasks: `python -m bench.lite`.
 
-Note-reading tasks, SmolLM2-135M: a reader and a checker, routed and screened by a decider, by caches
-and by text; and the generative control, which routes and reviews everything in words. The answer is
-right where it holds the words looked for. Writes bench/results/lite_smollm2.json.
+Note-reading tasks, SmolLM2-135M: a reader and a checker, routed and screened by a decider, over
+caches and over text; and the generative control, which routes and reviews everything in words. An
+answer is right where it holds the words looked for. Writes bench/results/lite_smollm2.json.
 """
 
 import json
