@@ -13,7 +13,7 @@ import re
 from agentprim.errors import PlanError
 
 _TAG = re.compile(r"<(/?)(think|thinking|thought|thoughts|reasoning|analysis|reflection)>", re.I)
-_START = re.compile(r'\{(?=\s*["}])')
+_START = re.compile(r'\{(?=\s*(?:["}]|\Z))')  # what else follows a brace is no JSON
 
 
 def find_plan(text: str, *, cut: bool = False) -> dict:
