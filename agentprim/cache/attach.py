@@ -20,6 +20,7 @@ from agentprim.rope import prove
 from agentprim.rope.discover import text_config
 from agentprim.rope.forward import probe_ids
 from agentprim.rope.keep import undisturbed
+from agentprim.rope.lengths import window
 from agentprim.rope.refuse import refusing
 
 _ATTRIBUTE = "agentprim_attachment"
@@ -86,7 +87,7 @@ def _prepare(model: nn.Module) -> Attachment:
         for spans in (True, False) if name else (False,):
             layout = Layout(
                 model_class=type(model).__name__, shapes=shapes, rope=rope, refusal=refusal,
-                spans=spans, window=getattr(config, "sliding_window", None),
+                spans=spans, window=window(config),
             )  # fmt: skip
             attachment = Attachment(layout=layout, pad_id=pad_id, device=ids.device)
             setattr(model, _ATTRIBUTE, attachment)

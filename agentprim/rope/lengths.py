@@ -22,6 +22,11 @@ def thresholds(config: object) -> list[int]:
     return sorted({value for _, value in _named(config)})
 
 
+def window(config: object) -> int | None:
+    """Return the smallest window that a configuration names, None where it names none."""
+    return min((size for key, size in _named(config) if "window" in key), default=None)
+
+
 def chunk_size(config: object) -> int | None:
     """Return the size of attention chunks, None where attention is not chunked."""
     types = getattr(config, "layer_types", None)

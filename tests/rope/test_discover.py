@@ -40,6 +40,15 @@ def test_lengths_are_found_at_any_depth(family, expected):
     assert lengths.thresholds(text_config(build(family))) == expected
 
 
+@pytest.mark.parametrize(("settings", "expected"), [
+    ({}, None), ({"sliding_window": 8}, 8), ({"sliding_window": None}, None),
+    ({"attention_window_size": 12}, 12), ({"window_size": 6, "sliding_window": 20}, 6),
+    ({"sliding_window_pattern": 4, "max_window_layers": 3, "use_sliding_window": True}, None),
+])  # fmt: skip
+def test_window_is_found_under_any_name(settings, expected):
+    assert lengths.window(settings) == expected
+
+
 def test_both_sides_of_every_length_are_probed():
     config = text_config(build("llama_llama3"))
     assert lengths.distances(config, 8, 10**6) == [1, 23, 32, 50, 2039, 2048]
