@@ -11,9 +11,13 @@ from agentprim.cli.calibrate import calibrate
 from agentprim.cli.decide import decide
 from agentprim.cli.demo import demo
 from agentprim.cli.info import info
+from agentprim.cli.plan import plan
+from agentprim.cli.pool import pool
 from agentprim.cli.run import run
+from agentprim.cli.solve import solve
 from agentprim.cli.verify import verify
 from agentprim.cli.workflow import workflow
+from agentprim.errors import PlanError
 
 
 class Commands(TyperGroup):
@@ -40,7 +44,7 @@ def explain(error: Exception) -> tuple[str, int]:
     if hasattr(error, "format_message"):  # typer's own; its base class has moved between releases
         return " ".join(error.format_message().split()), error.exit_code
     text = " ".join(str(error).split()) or type(error).__name__
-    if isinstance(error, ValueError):
+    if isinstance(error, ValueError | PlanError):
         return text, 2
     return f"{text} (--debug shows where)", 1
 
@@ -54,6 +58,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(run)
+app.command()(solve)
+app.command()(plan)
 app.command()(demo)
 app.command()(info)
 app.command()(bench)
@@ -61,6 +67,7 @@ app.command()(decide)
 app.command()(calibrate)
 app.command()(verify)
 app.add_typer(workflow, name="workflow")
+app.add_typer(pool, name="pool")
 
 
 def main() -> None:

@@ -46,6 +46,10 @@ class Progress:
         if self._lines:
             self._console.print(text, highlight=False, markup=False)
 
+    def stop(self) -> None:
+        """Take it away early."""
+        self._live.stop()
+
     def stream(self, out: Console) -> Callable[[str], None]:
         """Return a function that writes pieces of an answer; the first one ends the progress."""
 
