@@ -1,7 +1,10 @@
 """Cases of `gpu_check`: every op by Triton on a device, against the reference on the CPU."""
 
+import concurrent.futures
 import itertools
+import multiprocessing
 import time
+from collections.abc import Iterator
 
 import torch
 
@@ -75,21 +78,34 @@ def check(op: str, dtype: torch.dtype, options: dict, device: str) -> float:
     return max(close(there[name], case[name], MOVED[dtype]) for name in written if name in case)
 
 
-def check_all(device: str, quick: bool) -> list[dict]:
-    """Check every listed case; a row for each, an error text instead of a difference on failure."""
-    rows = []
-    for op, dtype, options in listed(quick):
-        row = {"op": op, "dtype": str(dtype).removeprefix("torch."), "options": str(options)}
-        start = time.perf_counter()
+def check_one(op: str, dtype: torch.dtype, options: dict, device: str) -> dict:
+    """Check one case; an error text instead of a difference on failure."""
+    row = {"op": op, "dtype": str(dtype).removeprefix("torch."), "options": str(options)}
+    start = time.perf_counter()
+    try:
+        row["largest_difference"] = check(op, dtype, options, device)
+    except Exception as error:  # every case must be tried: machines with a GPU are rare
+        row["error"] = f"{type(error).__name__}: {error}"[:500]
+    return row | {"seconds": round(time.perf_counter() - start, 2)}
+
+
+def check_all(device: str, quick: bool, workers: int) -> Iterator[dict]:
+    """Check every listed case, a row for each; kernels are compiled by several processes."""
+    if workers == 1:
+        for op, dtype, options in listed(quick):
+            yield check_one(op, dtype, options, device)
+        return
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(workers, mp_context=context) as pool:
+        todo = [pool.submit(check_one, *case, device) for case in listed(quick)]
         try:
-            row["largest_difference"] = check(op, dtype, options, device)
-        except Exception as error:  # every case must be tried: machines with a GPU are rare
-            row["error"] = f"{type(error).__name__}: {error}"[:500]
-        rows.append(row | {"seconds": round(time.perf_counter() - start, 2)})
-    return rows
+            for done in concurrent.futures.as_completed(todo):
+                yield done.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
-def check_far(device: str) -> dict:
+def check_far(device: str) -> Iterator[dict]:
     """Rotate, copy and attend behind 2**31 elements of a bf16 cache of 4.3 GB."""
     pages = 2**31 // (8 * 16 * 128) + 64
     k_cache = torch.zeros(1, pages, 8, 16, 128, dtype=torch.bfloat16, device=device)
@@ -105,14 +121,15 @@ def check_far(device: str) -> dict:
                       starts.to(device), at.to(device), scale=0.1, impl="triton")  # fmt: skip
     want = ops.attend(query, small[0], small[0], near, rest[0], rest[1][0], starts, at, scale=0.1,
                       impl="reference")  # fmt: skip
-    row = {"attend": close(have[0], want[0], 3e-2)}
+    yield {"op": "attend", "largest_difference": close(have[0], want[0], 3e-2)}
     out, expected = (torch.zeros(2, 1, 1, 8, 600, 128, dtype=torch.bfloat16) for _ in range(2))
     out, slots = out.to(device), torch.arange(600)
     ops.materialize_(*out, slots.to(device), k_cache, k_cache, table, spans, turn, impl="triton")
     ops.materialize_(*expected, slots, small, small, near, *rest, impl="reference")
-    row["materialize"] = close(out, expected, MOVED[torch.bfloat16])
+    worst = close(out, expected, MOVED[torch.bfloat16])
+    yield {"op": "materialize", "largest_difference": worst}
     ops.rotate_(k_cache, table, spans, turn, impl="triton")
     ops.rotate_(small, near, *rest, impl="reference")
-    row["rotate"] = close(k_cache[:, -64:], small, MOVED[torch.bfloat16])
+    worst = close(k_cache[:, -64:], small, MOVED[torch.bfloat16])
     assert not k_cache[:, :-64].any(), "a slot in front was written"
-    return row
+    yield {"op": "rotate", "largest_difference": worst}
