@@ -16,7 +16,7 @@ from agentprim.errors import (
 )
 from agentprim.organizer import KnowledgePool, Organizer, System
 from agentprim.primitives import Planning, Review, Voting
-from agentprim.trust import Certificate, verify
+from agentprim.trust import Auto, Certificate, verify
 from agentprim.workflow import Plan, Step
 from agentprim.workflow.lite import LiteWorkflow
 
@@ -26,6 +26,7 @@ __all__ = [
     "KV",
     "Agent",
     "AgentPrimError",
+    "Auto",
     "BudgetExceeded",
     "Certificate",
     "Cost",

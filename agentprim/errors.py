@@ -4,7 +4,13 @@ from typing import Self
 
 from agentprim_kernels.pool import PoolExhausted
 
+UNROTATED = (
+    "rotate=False hands keys over without moving them to their new place: the paper's ablation, "
+    "wrong on purpose"
+)
+
 __all__ = [
+    "UNROTATED",
     "AgentPrimError",
     "BudgetExceeded",
     "CertificateIgnored",

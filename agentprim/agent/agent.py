@@ -2,6 +2,7 @@
 
 import threading
 import time
+import warnings
 from collections.abc import Callable, Sequence
 
 from agentprim.agent.handover import take_over
@@ -13,6 +14,8 @@ from agentprim.cache.marks import Mark
 from agentprim.engine import Engine, Output, Repair
 from agentprim.engine.chat import Chat, Message
 from agentprim.engine.sampling import Sampling
+from agentprim.errors import UNROTATED, NotRotated
+from agentprim.trust.auto import Auto
 
 INNERS = ("latent", "text", "prefill")
 
@@ -57,7 +60,7 @@ class Agent:
         x: str | Sequence[Message] | Sequence[str],
         *,
         context: Sequence = (),
-        join: str | Repair = "relocate",
+        join: str | Repair | Auto = "relocate",
         carry: str | None = None,
         offsets: str = "consecutive",
         rotate: bool = True,
@@ -73,7 +76,8 @@ class Agent:
                 or a list of them, one each.
             join: `"relocate"`: behind this agent's cached system prompt (nothing is read again);
                 `"append"`: the first sender first, then this agent's prompt (exact for one);
-                `"repair"`, or a `Repair`: relocate, then recompute some of what was received.
+                `"repair"`, or a `Repair`: relocate, then recompute some of what was received;
+                `"auto"`, or an `Auto`: the cheapest of them that is certified to be near enough.
             carry: What travels of a sender: `"all"`, `"no_system"` or `"reply"`. Default
                 `"no_system"`, with `join="append"` `"all"`, since only that equals one text. A
                 first token (BOS) travels only to the very front, and this agent's own system
@@ -128,7 +132,7 @@ class Agent:
         spread: float = 0.0,
         seed: int | Sequence[int] | None = None,
         context: Sequence = (),
-        join: str | Repair = "relocate",
+        join: str | Repair | Auto = "relocate",
         carry: str | None = None,
         offsets: str = "consecutive",
         rotate: bool = True,
@@ -207,5 +211,7 @@ class Agent:
 
     def _read(self, rows, contexts, terms: Terms) -> list[Reading]:
         """Lay out what each row stands on and what it still has to read."""
+        if not terms.rotate:
+            warnings.warn(UNROTATED, NotRotated, stacklevel=3)
         turns = [self.chat.turn(messages) for messages in rows]
         return take_over(self, turns, contexts, terms)

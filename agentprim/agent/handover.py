@@ -2,15 +2,17 @@
 
 import time
 from bisect import bisect_left
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from agentprim.agent.context import holds_system, parts
 from agentprim.agent.reading import Reading
 from agentprim.agent.terms import Terms
-from agentprim.cache.join import join
+from agentprim.cache.join import concatenate
 from agentprim.cache.kv import KV
 from agentprim.engine import Event
-from agentprim.engine.repair import Repaired, repair
+from agentprim.engine.repair import Repair, Repaired, repair
+from agentprim.trust.auto import look_up
 
 if TYPE_CHECKING:
     from agentprim.agent.agent import Agent
@@ -28,34 +30,40 @@ def take_over(
         terms: How their caches are handed over; repairs run as one batch.
 
     Raises:
-        TypeError, ValueError: A sender has no cache, or one of another engine.
+        TypeError, ValueError: A sender has no cache, or one of another engine; or a certificate
+            shall choose, and there is none.
         UnsupportedModel: The senders' keys cannot be moved to their place.
         PoolExhausted: The pool is too small.
     """
-    computed = [0] * len(turns)
-    appends = [terms.join == "append" and bool(senders) for senders in contexts]
+    computed, length = [0] * len(turns), len(agent.system_ids)
+    # rows may have different numbers of senders, and each number is chosen for once
+    known = {n: terms.settled(agent.engine, length, n) for n in set(map(len, contexts))}
+    settled = [known[len(senders)] for senders in contexts]
+    appends = [
+        own.join == "append" and bool(senders)
+        for own, senders in zip(settled, contexts, strict=True)
+    ]
     if not all(appends):
         first = appends.index(False)
         computed[first] = agent.prepare()
     begun = time.perf_counter()
     rows = [
-        (_append if append else _relocate)(agent, turn, senders, terms)
-        for append, turn, senders in zip(appends, turns, contexts, strict=True)
+        (_append if append else _relocate)(agent, turn, senders, own)
+        for append, turn, senders, own in zip(appends, turns, contexts, settled, strict=True)
     ]
-    joined = [kv for kv, *_ in rows]
-    done = [Repaired(kv=kv) for kv in joined]
-    if terms.repair is not None:
-        done = repair(agent.engine, joined, terms.repair)
+    done = _repaired(agent, [kv for kv, *_ in rows], [own.repair for own in settled])
     senders = sum(map(len, contexts))
     seconds = (time.perf_counter() - begun) / max(senders, 1)  # senders share the time evenly
     readings = []
-    for (kv, received, ids, system), new, own, fresh in zip(
-        rows, done, contexts, computed, strict=True
+    for (kv, received, ids, system), new, own, fresh, agreed in zip(
+        rows, done, contexts, computed, settled, strict=True
     ):
         begin, events = len(kv) - sum(map(len, received)), []
+        certified = _certified(agent, agreed, len(own))
         for sender, part in zip(own, received, strict=True):
             where = (begin, begin + len(part))
-            events.append(_event(agent.name, sender, part, kv, new, where, terms, seconds))
+            event = _event(agent.name, sender, part, kv, new, where, agreed, seconds)
+            events.append(replace(event, detail=event.detail | certified))
             begin = where[1]
         readings.append(
             Reading(
@@ -67,6 +75,31 @@ def take_over(
     return readings
 
 
+def _repaired(agent: "Agent", kvs: list[KV], hows: list[Repair | None]) -> list[Repaired]:
+    """Repair the rows that shall be, those of equal terms as one batch."""
+    done = [Repaired(kv=kv) for kv in kvs]
+    for how in set(hows) - {None}:
+        rows = [row for row, one in enumerate(hows) if one == how]
+        fixed = repair(agent.engine, [kvs[row] for row in rows], how)
+        for row, one in zip(rows, fixed, strict=True):
+            done[row] = one
+    return done
+
+
+def _certified(agent: "Agent", terms: Terms, senders: int) -> dict:
+    """Say what is certified of a hand-over, and who chose it."""
+    found = {"chosen_by": "auto", "why": terms.why} if terms.why else {}
+    way = terms.way()
+    if not senders or way is None:
+        return found
+    known = look_up(
+        agent.engine.certificate, way, receiver_tokens=len(agent.system_ids), senders=senders
+    )
+    if known is not None and known.kl is not None:
+        found |= {"kl": known.kl.mean, "kl_high": known.kl.high}
+    return found
+
+
 def _relocate(agent: "Agent", turn: list[int], senders: list, terms: Terms):
     """Put the receiver's cached prompt first, and all senders behind it."""
     system = agent.system_kv
@@ -74,7 +107,7 @@ def _relocate(agent: "Agent", turn: list[int], senders: list, terms: Terms):
         senders, terms.carry, agent.engine.pool, chat=agent.chat, system=agent.system_ids,
         front=not len(system),
     )  # fmt: skip
-    kv = join([system, *received], offsets=terms.offsets, rotate=terms.rotate)
+    kv = concatenate([system, *received], offsets=terms.offsets, rotate=terms.rotate)
     return kv, received, turn, None
 
 
@@ -87,7 +120,7 @@ def _append(agent: "Agent", turn: list[int], senders: list, terms: Terms):
         senders, terms.carry, agent.engine.pool, chat=agent.chat, system=agent.system_ids,
         front=True,
     )  # fmt: skip
-    kv = join(received, offsets=terms.offsets, rotate=terms.rotate)
+    kv = concatenate(received, offsets=terms.offsets, rotate=terms.rotate)
     prompt = agent.chat.without_bos(agent.system_ids)
     if not prompt or holds_system(received[0], prompt, agent.chat):
         return kv, received, turn, None
@@ -107,7 +140,8 @@ def _event(
         offset += span.length
     detail = {
         "sender": getattr(sender, "name", "kv"), "tokens": len(part), "join": terms.join,
-        "carry": terms.carry, "spans": len(part.spans), "deltas": deltas,
+        "carry": terms.carry, "offsets": terms.offsets, "rotate": terms.rotate,
+        "spans": len(part.spans), "deltas": deltas,
         "recomputed": _within(new.recomputed, begin, end), "seconds": seconds,
     }  # fmt: skip
     if terms.repair is not None:

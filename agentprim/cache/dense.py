@@ -1,5 +1,6 @@
 """Dense caches: copy a KV out of its pages, and move plain `DynamicCache`s without a pool."""
 
+import warnings
 from collections.abc import Sequence
 
 import torch
@@ -13,6 +14,7 @@ from agentprim.cache.kv import KV
 from agentprim.cache.move import gather_
 from agentprim.cache.span import Span
 from agentprim.cache.table import SpanTable
+from agentprim.errors import UNROTATED, NotRotated
 from agentprim_kernels import materialize_, rotation
 
 
@@ -82,7 +84,8 @@ def join_caches(
         model: The model that filled them.
         offsets: As in `agentprim.join`. With `"shared"` the next position is not the length of
             the cache: pass `position_ids` yourself.
-        rotate: False leaves the keys as they are: the paper's ablation, wrong on purpose.
+        rotate: False leaves the keys as they are: the paper's ablation, wrong on purpose, and
+            warned about.
 
     Raises:
         UnsupportedModel: The keys of this model cannot move that far, or it would read parts at
@@ -93,6 +96,8 @@ def join_caches(
         raise ValueError("caches must have at least one cache, got none")
     if offsets not in OFFSETS:
         raise ValueError(f"offsets must be one of {OFFSETS}, got {offsets!r}")
+    if not rotate:
+        warnings.warn(UNROTATED, NotRotated, stacklevel=2)
     layout = attach(model).layout
     lengths = [_length(c, layout.shapes, f"caches[{i}]") for i, c in enumerate(caches)]
     parts = [(c, n) for c, n in zip(caches, lengths, strict=True) if n]

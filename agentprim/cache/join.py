@@ -1,10 +1,12 @@
 """Join caches: a list concatenation with one delta per part, and nothing per token."""
 
+import warnings
 from collections.abc import Sequence
 
 from agentprim.cache import marks
 from agentprim.cache.kv import KV, check_live
 from agentprim.cache.span import Span, merge
+from agentprim.errors import UNROTATED, NotRotated
 
 OFFSETS = ("consecutive", "shared")
 
@@ -26,7 +28,7 @@ def join(kvs: Sequence[KV], offsets: str = "consecutive", *, rotate: bool = True
         offsets: `"consecutive"` puts each part behind the one before; `"shared"` puts all parts
             but the first at the same place, behind the first, so that their order has no effect.
         rotate: False gives keys their new place but leaves them at the phase they were computed
-            with: the paper's ablation, wrong on purpose.
+            with: the paper's ablation, wrong on purpose, and warned about.
 
     Returns:
         A KV that shares the pages of all parts and knows where each begins (`kv.joints`).
@@ -35,6 +37,13 @@ def join(kvs: Sequence[KV], offsets: str = "consecutive", *, rotate: bool = True
         ValueError: There is nothing to join, a KV was released, or the pools differ.
         UnsupportedModel: The keys of this model cannot move that far.
     """
+    if not rotate:
+        warnings.warn(UNROTATED, NotRotated, stacklevel=2)
+    return concatenate(kvs, offsets, rotate=rotate)
+
+
+def concatenate(kvs: Sequence[KV], offsets: str = "consecutive", *, rotate: bool = True) -> KV:
+    """Do what `join` does, without a warning, for callers that have warned."""
     if not kvs:
         raise ValueError("kvs must have at least one KV, got none")
     if offsets not in OFFSETS:

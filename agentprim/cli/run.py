@@ -34,7 +34,7 @@ def run(
         typer.Option(help="How inner agents work. [default: latent over kv, text over text]"),
     ] = None,
     join: Annotated[
-        Literal["relocate", "append", "repair"] | None,
+        Literal["relocate", "append", "repair", "auto"] | None,
         typer.Option(help="How what is handed over is placed. [default: relocate]"),
     ] = None,
     steps: Annotated[

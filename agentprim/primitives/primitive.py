@@ -10,6 +10,7 @@ from agentprim.agent.rows import read_contexts, read_rows, read_seeds
 from agentprim.engine import Engine, Event, Output, Repair, Usage
 from agentprim.engine.chat import Message
 from agentprim.primitives.prompts import said
+from agentprim.trust.auto import Auto
 
 COMMS = ("kv", "text")
 
@@ -34,7 +35,7 @@ class Options:
     steps: int = 40
     settle: float | None = None
     inner_tokens: int = 256
-    join: str | Repair = "relocate"
+    join: str | Repair | Auto = "relocate"
     carry: str | None = None
     offsets: str = "consecutive"
     rotate: bool = True
@@ -118,7 +119,7 @@ class Primitive(ABC):
         context: Sequence = (),
         stream: Callable | None = None,
         samples: int = 1,
-        join: str | Repair | None = None,
+        join: str | Repair | Auto | None = None,
         carry: str | None = None,
         offsets: str | None = None,
         rotate: bool | None = None,
@@ -150,7 +151,7 @@ class Primitive(ABC):
         inner: str = "latent",
         context: Sequence = (),
         samples: int = 1,
-        join: str | Repair | None = None,
+        join: str | Repair | Auto | None = None,
         carry: str | None = None,
         offsets: str | None = None,
         rotate: bool | None = None,

@@ -2,6 +2,7 @@
 
 from agentprim.engine.certificate import Certificate, Fidelity, Interval, RopeKind
 from agentprim.engine.way import Way
+from agentprim.trust.auto import Auto
 from agentprim.trust.verify import verify
 
-__all__ = ["Certificate", "Fidelity", "Interval", "RopeKind", "Way", "verify"]
+__all__ = ["Auto", "Certificate", "Fidelity", "Interval", "RopeKind", "Way", "verify"]

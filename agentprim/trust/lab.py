@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from agentprim.cache.join import join
+from agentprim.cache.join import concatenate
 from agentprim.cache.kv import KV
 from agentprim.engine import Engine
 from agentprim.engine.chat import Chat
@@ -115,9 +115,9 @@ class Lab:
         options = {"offsets": way.offsets, "rotate": way.rotate}
         if way.join == "append":
             front = senders[0].kv[senders[0].starts["front"] :]
-            kv = join([front, *parts[1:]], **options)
+            kv = concatenate([front, *parts[1:]], **options)
             return [Stand(kv=kv, lead=self.chat.without_bos(one.ids)) for one in receivers]
-        kvs = [join([receiver.kv, *parts], **options) for receiver in receivers]
+        kvs = [concatenate([receiver.kv, *parts], **options) for receiver in receivers]
         if way.join == "relocate":
             return [Stand(kv=kv, lead=[]) for kv in kvs]
         done = repair(self.engine, kvs, Repair(first=way.first, share=way.share))
