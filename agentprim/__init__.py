@@ -16,7 +16,7 @@ from agentprim.errors import (
 )
 from agentprim.organizer import KnowledgePool, Organizer, System
 from agentprim.primitives import Planning, Review, Voting
-from agentprim.trust import Auto, Certificate, verify
+from agentprim.trust import Auto, Certificate, attention_mass, verify
 from agentprim.workflow import Plan, Step
 from agentprim.workflow.lite import LiteWorkflow
 
@@ -51,6 +51,7 @@ __all__ = [
     "Usage",
     "VerificationFailed",
     "Voting",
+    "attention_mass",
     "join",
     "verify",
 ]
