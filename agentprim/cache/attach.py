@@ -98,9 +98,11 @@ def _prepare(model: nn.Module) -> Attachment:
             fault = _paged_fault(model, ids, expected)
             if fault is None:
                 attachment = _certified(model, attachment)
-                setattr(model, _ATTRIBUTE, attachment)
-                kept = True
-                return attachment
+                # its own attention may do what spans do not, such as leave soft-capping out
+                if not spans or rope is None or attachment.layout.rope is not None:
+                    setattr(model, _ATTRIBUTE, attachment)
+                    kept = True
+                    return attachment
             if spans:
                 model.set_attn_implementation(before)
     finally:

@@ -41,8 +41,15 @@ def probe_ids(model: nn.Module, num_ids: int = 8) -> Tensor:
 
     Returns:
         int64 `[1, num_ids]` on the device of the embedding.
+
+    Raises:
+        UnsupportedModel: A token of this model is not one id.
     """
-    embedding = model.get_input_embeddings().weight
+    embedding = getattr(model.get_input_embeddings(), "weight", None)
+    if embedding is None:
+        raise UnsupportedModel.because(
+            type(model).__name__, "several ids a token", "it has no single table of embeddings"
+        )
     vocabulary = embedding.shape[0]
     ids = vocabulary // 4 + torch.arange(num_ids) * max(1, vocabulary // (2 * num_ids))
     return (ids % vocabulary)[None].to(embedding.device)

@@ -95,10 +95,10 @@ FAMILIES: dict[str, dict[str, object]] = {
         "num_kv_heads": 2, "head_dim": UNSET,
     },
     "deepseek_v3": {
-        "num_key_value_heads": 4, "q_lora_rank": 16, "kv_lora_rank": 16, "qk_rope_head_dim": 8,
+        "num_key_value_heads": 4, "q_lora_rank": 16, "kv_lora_rank": 24, "qk_rope_head_dim": 8,
         "qk_nope_head_dim": 8, "v_head_dim": 16, "n_routed_experts": 4, "num_experts_per_tok": 2,
         "n_group": 1, "topk_group": 1, "moe_intermediate_size": 32, "first_k_dense_replace": 3,
-        "rope_parameters": _ROPE,
+        "rope_parameters": _ROPE, "head_dim": UNSET,
     },
     "recurrent_gemma": {"attention_window_size": 8, "lru_width": 64},
     "mamba": {"state_size": 8},
