@@ -56,7 +56,8 @@ class Step:
             query, group.k_cache[row], group.v_cache[row], table.page_table, table.spans,
             table.rotation(group)[row], table.span_starts,
             self._move("positions", self.positions, query.device),
-            key_positions=table.key_positions, interleaved=group.interleaved, **options,
+            key_positions=table.key_positions, interleaved=group.interleaved,
+            cascade=table.cascade, **options,
         )  # fmt: skip
         return out
 
@@ -89,7 +90,9 @@ class Step:
         key = ("table", device)
         if key not in self._on_device:
             spans = [row.spans() for row in self.rows]
-            self._on_device[key] = SpanTable(spans, shifts=self.shifts, device=device)
+            self._on_device[key] = SpanTable(
+                spans, shifts=self.shifts, page_size=self.pool.page_size, device=device
+            )
         return self._on_device[key]
 
     def _move(self, name: str, value: Tensor, device: torch.device) -> Tensor:

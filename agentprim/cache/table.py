@@ -6,9 +6,10 @@ from itertools import accumulate, chain
 import torch
 from torch import Tensor
 
+from agentprim.cache.common import cut_common
 from agentprim.cache.group import LayerGroup
 from agentprim.cache.span import Span
-from agentprim_kernels import rotation
+from agentprim_kernels import cascade, rotation
 
 
 class SpanTable:
@@ -19,10 +20,16 @@ class SpanTable:
         spans: int32 `[num_spans, 5]`, columns as in `agentprim_kernels.attend`.
         span_starts: int32 `[num_sequences + 1]`.
         key_positions: int32 `[gapped tokens]`, or None.
+        cascade: Which sequences share spans, or None.
     """
 
     def __init__(
-        self, rows: Sequence[Sequence[Span]], *, shifts: Sequence[int] | None = None, device
+        self,
+        rows: Sequence[Sequence[Span]],
+        *,
+        shifts: Sequence[int] | None = None,
+        page_size: int | None = None,
+        device,
     ) -> None:
         """Lay out the spans of each sequence.
 
@@ -30,8 +37,12 @@ class SpanTable:
             rows: Spans of each sequence, in token order.
             shifts: For each sequence, its current positions minus those that the model counts;
                 keys are turned by `delta - shift` to meet a query that was counted.
+            page_size: Slots of a page; given, spans that sequences share are found.
             device: Where the kernels run.
         """
+        shares = page_size is not None and len(rows) > 1
+        if shares:
+            rows = cut_common(rows, page_size)
         flat = list(chain.from_iterable(rows))
         pages = [len(span.pages) for span in flat]
         starts = list(accumulate(pages, initial=0))
@@ -41,13 +52,18 @@ class SpanTable:
             (start, span.first_slot, span.length, span.start, gap if span.positions else -1)
             for span, start, gap in zip(flat, starts, gap_starts, strict=False)
         ]
-        self.page_table = _int32(list(chain.from_iterable(span.pages for span in flat)), device)
-        self.spans = _int32(table, device).reshape(len(table), 5)
-        self.span_starts = _int32(list(accumulate(map(len, rows), initial=0)), device)
-        self.key_positions = None
+        host = (
+            _int32(list(chain.from_iterable(span.pages for span in flat))),
+            _int32(table).reshape(len(table), 5),
+            _int32(list(accumulate(map(len, rows), initial=0))),
+        )
+        positions = None
         if any(gapped):
-            where = (p + span.delta for span in flat for p in span.positions or ())
-            self.key_positions = _int32(list(where), device)
+            positions = _int32([p + span.delta for span in flat for p in span.positions or ()])
+        found = cascade(*host, page_size=page_size, key_positions=positions) if shares else None
+        self.page_table, self.spans, self.span_starts = (_move(part, device) for part in host)
+        self.key_positions = None if positions is None else _move(positions, device)
+        self.cascade = None if found is None else found.to(device)
         shifts = shifts or [0] * len(rows)
         self._deltas = [
             span.delta - shift for row, shift in zip(rows, shifts, strict=True) for span in row
@@ -62,8 +78,12 @@ class SpanTable:
         return self._rotations[key]
 
 
-def _int32(numbers: list, device) -> Tensor:
-    return torch.tensor(numbers, dtype=torch.int32).to(device, non_blocking=True)
+def _int32(numbers: list) -> Tensor:
+    return torch.tensor(numbers, dtype=torch.int32)
+
+
+def _move(table: Tensor, device) -> Tensor:
+    return table.to(device, non_blocking=True)
 
 
 def span_slots(span: Span, page_size: int) -> Tensor:

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from agentprim.cache import step
 from agentprim.cache.attach import attach
 from agentprim.cache.hf import PagedCache
 from agentprim.cache.join import join
@@ -43,3 +44,26 @@ def test_model_meets_the_oracle(family, launches, monkeypatch):
     moved.rotate_()
     _, logits = read(model, Q, join([kv_b, moved]))
     assert (logits - expected).abs().max() < 1e-4 * expected.abs().max()
+
+
+def test_a_batch_that_shares_a_sender_equals_its_rows_alone(launches, monkeypatch):
+    model = build("llama_yarn")
+    empty = KV(attach(model).new_pool(64, page_size=4))
+    monkeypatch.setitem(dispatch._RANKING, "cpu", ("triton",))
+    sender = read(model, A, empty)[0]
+    rows = [join([read(model, B[:n], empty)[0], sender]) for n in (3, 7)]
+    alone = torch.stack([read(model, Q[:1], kv)[1][-1] for kv in rows])
+    groups, attend = [], step.attend
+
+    def counted(*args, **options):
+        groups.append(options["cascade"].rows.tolist())
+        return attend(*args, **options)
+
+    monkeypatch.setattr(step, "attend", counted)
+    cache = PagedCache(model, kv=rows)
+    ids = torch.tensor([Q[:1], Q[:1]])
+    mask = cache.inputs(ids)["attention_mask"]
+    with torch.no_grad():
+        together = model(input_ids=ids, attention_mask=mask, past_key_values=cache).logits[:, -1]
+    assert groups and all(rows == [[0, 1]] for rows in groups)
+    assert (together - alone).abs().max() < 1e-4 * alone.abs().max()
