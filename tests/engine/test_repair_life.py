@@ -214,3 +214,15 @@ def test_wrong_numbers_are_named(options, error, message):
     with pytest.raises(error, match=message):
         one.repair(**{"kv": kv, **options})
     assert one.pool.num_free == free
+
+
+def test_many_parts_become_few_runs():
+    one = engine("llama")
+    kv = joined(one, (S, *([A[i], B[i]] for i in range(9))))
+    assert len(kv.spans) == 10
+    repaired = one.repair(kv, first=1, share=0)
+    last = Rewrite(one.pool, [kv], [[len(kv) - 1]]).kvs[0]
+    for few in (repaired, last):
+        assert len(few.spans) <= 8 and few.ids == kv.ids and few.joints == kv.joints
+    again = one.repair(kv.materialize(), first=1, share=0)
+    close(one.forward(Q, repaired), one.forward(Q, again))
