@@ -1,5 +1,6 @@
 """Choose tiles and splits of `attend` from its shapes: no device value, no trial runs."""
 
+import functools
 from dataclasses import dataclass
 
 import torch
@@ -60,7 +61,8 @@ def plan(
     """
     wide = max(16, next_power_of_2(max(k_dim, v_dim)))
     few = max(16, next_power_of_2(rows))
-    # chosen so that nothing spills on sm_80, sm_90 and sm_100, see bench/results/cubin_report.json
+    # chosen so that nothing spills on sm_80, sm_90 and sm_100 (bench/results/cubin_report.json);
+    # no GPU has timed them yet, bench/tune.py does
     if dtype.itemsize > 2:  # fp32 products run without tensor cores, operands in registers
         block_m, stages = 16, 2
         block_n, warps = 16, 4 if wide <= 128 and members == 1 else 8
@@ -88,6 +90,7 @@ def plan(
     )  # fmt: skip
 
 
+@functools.lru_cache(maxsize=1024)  # asked once a layer and token
 def _splits(programs: int, resident: int, most: int) -> int:
     """Choose the fewest splits that nearly fill every wave of resident programs.
 
