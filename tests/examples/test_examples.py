@@ -63,7 +63,7 @@ def test_a_handed_over_cache_is_reused_where_text_is_read_again(play):
 
 def test_no_example_is_left_out():
     assert {path.stem for path in EXAMPLES.glob("*.py")} == {
-        "three_ways", "swap_into_hf", "hand_over",
+        "three_ways", "swap_into_hf", "hand_over", "lite_workflow", "plan_graph",
     }  # fmt: skip
 
 
@@ -72,3 +72,13 @@ def test_a_team_is_routed_by_decisions_and_by_words(play):
     assert lines[0].startswith("decisions: ") and any(one.startswith("words: ") for one in lines)
     assert any("screening" in one and "0 calls" in one for one in lines)
     assert any("review" in one for one in lines)
+
+
+def test_a_graph_of_primitives_runs_over_caches_and_over_text(play):
+    out = play("plan_graph")
+    steps = re.findall(r"^(draft|doubts|facts|end) +done$", out, re.M)
+    assert steps == ["draft", "doubts", "facts", "end"]
+    over = dict(re.findall(r"(answer|over text): .*?(\w+ \d+|'.*')", out))
+    kv, text = re.findall(r"prefilled (\d+)", out)
+    assert int(kv) < int(text) and set(over) == {"answer", "over text"}
+    assert len(re.findall(r"\d+ calls, score", out)) == 2
