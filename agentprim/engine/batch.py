@@ -1,12 +1,16 @@
 """Read what callers pass as one text, one list of ids, or a list of either, as a ragged batch."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from agentprim.cache.kv import KV, check_live
 from agentprim.cache.pool import Pool
+
+if TYPE_CHECKING:
+    from agentprim.engine.engine import Engine
 
 
 def read_ids(x, tokenizer, *, fresh: bool, vocab: int, argument: str = "x") -> list[int]:
@@ -43,6 +47,19 @@ def read_ids(x, tokenizer, *, fresh: bool, vocab: int, argument: str = "x") -> l
         wrong = next(i for i in ids if not 0 <= i < vocab)
         raise ValueError(f"{argument} must have ids within 0..{vocab - 1}, got {wrong}")
     return ids
+
+
+def read_rows(engine: "Engine", x, kv) -> tuple[list[list[int]], list[KV], bool]:
+    """Read `x` and `kv` as ids and KVs of rows, and tell whether the caller passed one of them.
+
+    Raises:
+        TypeError, ValueError: As `read_ids` and `read_kvs`.
+    """
+    single = not is_batch(x)
+    xs = [x] if single else list(x)
+    kvs = read_kvs(kv, engine.pool, len(xs))
+    ids = [engine.encode(one, fresh=len(before) == 0) for one, before in zip(xs, kvs, strict=True)]
+    return ids, kvs, single
 
 
 def is_batch(x) -> bool:

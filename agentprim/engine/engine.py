@@ -11,7 +11,7 @@ from agentprim.cache.attach import attach
 from agentprim.cache.hf import PagedCache
 from agentprim.cache.kv import KV
 from agentprim.engine import decode, load
-from agentprim.engine.batch import is_batch, list_kvs, read_ids, read_kvs
+from agentprim.engine.batch import list_kvs, read_ids, read_rows
 from agentprim.engine.certificate import Certificate
 from agentprim.engine.certificates import Shelf
 from agentprim.engine.head import Head
@@ -20,7 +20,7 @@ from agentprim.engine.peek import peek
 from agentprim.engine.read import forward, read, recompute_last
 from agentprim.engine.repair import Repair, repair
 from agentprim.engine.sampling import Sampling
-from agentprim.engine.think import think
+from agentprim.engine.think import check_steps, think
 
 
 class Engine:
@@ -112,7 +112,7 @@ class Engine:
             TypeError, ValueError: `x` is empty or of another type, or a KV is not usable here.
             PoolExhausted: The pool is too small; nothing has changed.
         """
-        ids, kvs, single = self._rows(x, kv)
+        ids, kvs, single = read_rows(self, x, kv)
         found, _ = read(self, ids, kvs)
         return found[0] if single else found
 
@@ -130,7 +130,7 @@ class Engine:
         Returns:
             Logits fp32 `[len(ids), vocab]`.
         """
-        tokens, kvs, _ = self._rows([ids], kv)
+        tokens, kvs, _ = read_rows(self, [ids], kv)
         if position_ids is not None and len(position_ids) != len(tokens[0]):
             raise ValueError(
                 f"position_ids must have {len(tokens[0])} entries, got {len(position_ids)}"
@@ -163,7 +163,7 @@ class Engine:
             An `Output` or a list of them; `out.kv` holds everything, reply and suffix included.
         """
         options = Sampling(**sampling)
-        ids, kvs, single = self._rows(x, kv)
+        ids, kvs, single = read_rows(self, x, kv)
         if stream is not None and self.tokenizer is None:
             raise ValueError("stream must be None for an engine without tokenizer, got a function")
         emit = None if stream is None else (lambda _, text: stream(text)) if single else stream
@@ -197,12 +197,7 @@ class Engine:
             ValueError: A number is out of range, or a KV is empty.
             VerificationFailed: A hidden state is not finite.
         """
-        if steps < 0:
-            raise ValueError(f"steps must be at least 0, got {steps}")
-        if settle is not None and not -1 <= settle <= 1:
-            raise ValueError(f"settle must be between -1 and 1, got {settle}")
-        if not spread >= 0:
-            raise ValueError(f"spread must be at least 0, got {spread}")
+        check_steps(steps, settle, spread)
         kvs = list_kvs(kv, self.pool)
         if steps and kvs:
             found = think(self, kvs, steps, settle=settle, spread=spread, seed=seed)
@@ -282,13 +277,3 @@ class Engine:
 
     def _peek(self, kv: KV, n: int) -> str:
         return peek(self, kv, n)
-
-    def _rows(self, x, kv) -> tuple[list[list[int]], list[KV], bool]:
-        """Read x and kv as rows, and whether the caller passed one of them."""
-        single = not is_batch(x)
-        xs = [x] if single else list(x)
-        kvs = read_kvs(kv, self.pool, len(xs))
-        ids = [
-            self.encode(one, fresh=len(before) == 0) for one, before in zip(xs, kvs, strict=True)
-        ]
-        return ids, kvs, single

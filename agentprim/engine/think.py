@@ -68,3 +68,17 @@ def _step(
         use_cache=True,
         **{cache_name(base): cache},
     )[0][:, -1]
+
+
+def check_steps(steps: int, settle: float | None, spread: float) -> None:
+    """Check the numbers of `Engine.latent`.
+
+    Raises:
+        ValueError: One is out of range.
+    """
+    if steps < 0:
+        raise ValueError(f"steps must be at least 0, got {steps}")
+    if settle is not None and not -1 <= settle <= 1:
+        raise ValueError(f"settle must be between -1 and 1, got {settle}")
+    if not spread >= 0:
+        raise ValueError(f"spread must be at least 0, got {spread}")
