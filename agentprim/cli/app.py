@@ -11,6 +11,7 @@ from agentprim.cli.calibrate import calibrate
 from agentprim.cli.decide import decide
 from agentprim.cli.demo import demo
 from agentprim.cli.info import info
+from agentprim.cli.inspect import inspect
 from agentprim.cli.plan import plan
 from agentprim.cli.pool import pool
 from agentprim.cli.run import run
@@ -66,6 +67,7 @@ app.command()(bench)
 app.command()(decide)
 app.command()(calibrate)
 app.command()(verify)
+app.command()(inspect)
 app.add_typer(workflow, name="workflow")
 app.add_typer(pool, name="pool")
 

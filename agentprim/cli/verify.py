@@ -15,7 +15,7 @@ from agentprim.cli.quiet import quiet
 from agentprim.engine.certificates import save
 from agentprim.trust import Certificate
 from agentprim.trust import verify as verify_engine
-from agentprim.trust.table import COLUMNS, facts, sections
+from agentprim.trust.table import NARROW, facts, sections
 
 _POOL = 32768
 
@@ -56,11 +56,12 @@ def show(certificate: Certificate, console: Console) -> None:
     for name, value in facts(certificate):
         grid.add_row(name, value)
     console.print(grid, highlight=False, markup=False)
-    for title, rows in sections(certificate):
+    for title, rows in sections(certificate, narrow=True):
         table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False,
                       padding=(0, 1, 0, 0))  # fmt: skip
-        for name in COLUMNS:
-            table.add_column(name, justify="left" if name == "way" else "right")
+        for name in NARROW:
+            table.add_column(name, justify="left" if name == "way" else "right",
+                             no_wrap=name != "way")  # fmt: skip
         for row in rows:
             table.add_row(*row)
         console.print(table, highlight=False, markup=False)

@@ -8,6 +8,7 @@ import numpy as np
 
 from agentprim.engine.certificate import Fidelity, Interval
 from agentprim.engine.way import Way
+from agentprim.trust.ways import ORDER
 
 _DRAWS = 2000
 
@@ -40,7 +41,10 @@ def summarise(records: Iterable[dict]) -> tuple[Fidelity, ...]:
             key = record["senders"], row["length"], Way(**row["way"])
             cells.setdefault(key, []).append(row)
     found = [_fidelity(*key, rows) for key, rows in cells.items()]
-    return tuple(sorted(found, key=lambda one: (one.senders, one.receiver_tokens)))
+    rank = {way: number for number, way in enumerate(ORDER)}
+    return tuple(
+        sorted(found, key=lambda one: (one.senders, one.receiver_tokens, rank.get(one.way, 99)))
+    )
 
 
 def share_right(records: Iterable[dict]) -> float | None:

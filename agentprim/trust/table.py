@@ -6,21 +6,33 @@ from itertools import groupby
 from agentprim.engine.certificate import Certificate, Fidelity, Interval
 
 COLUMNS = ("way", "kl", "kl_text", "top1_text", "answer_text", "read", "again", "seconds", "n")
+# of 80 characters: upper ends of intervals instead of both
+NARROW = ("way", "kl", "high", "kl_text", "high", "top1", "answer", "read", "again", "sec.", "n")
 
 
-def sections(certificate: Certificate) -> Iterator[tuple[str, list[tuple[str, ...]]]]:
-    """Yield a title and rows of cells, in the order of `COLUMNS`, for each size measured."""
+def sections(
+    certificate: Certificate, *, narrow: bool = False
+) -> Iterator[tuple[str, list[tuple[str, ...]]]]:
+    """Yield a title and rows of cells for each size measured.
+
+    Args:
+        certificate: What was measured.
+        narrow: Cells in the order of `NARROW` instead of `COLUMNS`.
+    """
     sizes = groupby(certificate.fidelity, key=lambda one: (one.senders, one.receiver_tokens))
     for (senders, tokens), rows in sizes:
         caches = "1 cache" if senders == 1 else f"{senders} caches"
         title = f"{caches}, receiver's system prompt of about {tokens} tokens"
-        yield title, [cells(row) for row in rows]
+        yield title, [cells(row, narrow=narrow) for row in rows]
 
 
-def cells(row: Fidelity) -> tuple[str, ...]:
+def cells(row: Fidelity, *, narrow: bool = False) -> tuple[str, ...]:
     """Return the cells of a row."""
+    kls = (_number(row.kl), _number(row.kl_text))
+    if narrow:
+        kls = (*_ends(row.kl), *_ends(row.kl_text))
     return (
-        str(row.way), _number(row.kl), _number(row.kl_text), _share(row.top1_text),
+        str(row.way), *kls, _share(row.top1_text),
         _share(row.answer_text), f"{row.prefilled:.0f}", f"{row.recomputed:.0f}",
         "" if row.seconds is None else f"{row.seconds:.2f}", str(row.kl_text.n),
     )  # fmt: skip
@@ -44,7 +56,7 @@ def facts(certificate: Certificate) -> list[tuple[str, str]]:
         ("rotation", c.refusal or "; ".join(kinds)),
         ("proved", f"moves by up to {c.max_delta:,}, up to position {c.max_position:,}"),
         ("machinery", machinery),
-        ("approximation", count if c.fidelity else c.fidelity_note),
+        ("approximation", f"{c.fidelity_note}; {count}" if c.fidelity else c.fidelity_note),
     ]
 
 
@@ -62,6 +74,10 @@ def _number(interval: Interval | None) -> str:
     if interval is None:
         return ""
     return f"{_short(interval.mean)} ({_short(interval.low)}-{_short(interval.high)})"
+
+
+def _ends(interval: Interval | None) -> tuple[str, str]:
+    return ("", "") if interval is None else (_short(interval.mean), _short(interval.high))
 
 
 def _short(value: float) -> str:

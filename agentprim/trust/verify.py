@@ -11,7 +11,7 @@ from agentprim.config import VERSION
 from agentprim.engine import Engine
 from agentprim.engine.certificate import Certificate
 from agentprim.engine.certificates import folder, path_of, save
-from agentprim.errors import VerificationFailed
+from agentprim.errors import UnsupportedModel, VerificationFailed
 from agentprim.trust.items import make_item
 from agentprim.trust.journal import Journal
 from agentprim.trust.lab import Lab
@@ -80,8 +80,9 @@ def verify(
         max_delta=layout.rope.max_delta if layout.rope else 0,
         max_position=layout.rope.max_position if layout.rope else 0,
         rope=rope_kinds(engine.model, layout), **_flat(machinery),
-        fidelity=summarise(records), fidelity_note=note or "measured", full=full,
-        items=sum(record["senders"] == 1 for record in records), right=share_right(records),
+        fidelity=summarise(records), fidelity_note=note or _covered(records), full=full,
+        items=sum(r["senders"] == 1 and bool(r["rows"]) for r in records),
+        right=share_right(records),
         tokens=tokens, seconds=sum(r["seconds"] for r in records) or time.perf_counter() - begun,
     )  # fmt: skip
     stored = engine.certificate
@@ -100,10 +101,14 @@ def _measure_all(
     for number, task in enumerate(tasks):
         if task.key not in journal.records:
             begun, before = time.perf_counter(), lab.tokens
-            rows = measure(lab, make_item(task.index, task.senders, seed=seed), task)
+            rows, skipped = [], None
+            try:
+                rows = measure(lab, make_item(task.index, task.senders, seed=seed), task)
+            except UnsupportedModel as error:  # longer than what is proved of this model
+                skipped = str(error)
             journal.add(
                 {"key": task.key, "senders": task.senders, "tokens": lab.tokens - before,
-                 "seconds": time.perf_counter() - begun, "rows": rows}
+                 "seconds": time.perf_counter() - begun, "rows": rows, "skipped": skipped}
             )  # fmt: skip
         if progress is not None:
             progress(number + 1, len(tasks))
@@ -114,6 +119,15 @@ def _why_not(engine: Engine, layout) -> str | None:
     if layout.rope is None:
         return f"not measured: {layout.refusal}"
     return "not measured: the engine has no tokenizer" if engine.tokenizer is None else None
+
+
+def _covered(records: list[dict]) -> str:
+    """Say what was measured, and how many items were left out, and why."""
+    left_out = [record["skipped"] for record in records if record.get("skipped")]
+    if not left_out:
+        return "measured"
+    some = "measured" if len(left_out) < len(records) else "not measured"
+    return f"{some}; {len(left_out)} of {len(records)} tasks were left out: {left_out[0]}"
 
 
 def _about(fingerprint: str, seed: int, tasks: list[Task]) -> dict:

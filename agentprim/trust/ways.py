@@ -21,6 +21,9 @@ IN_PLACE = (
 )
 SHARED = (Way(join="relocate", offsets="shared"), Way(join="repair", first=16, offsets="shared"))
 
+# of a table
+ORDER = (TEXT, APPEND, *IN_PLACE[1:], *SHARED, NONE)
+
 
 def in_place(senders: int) -> tuple[Way, ...]:
     """List the ways that leave the receiver's prompt where it is, for a number of senders."""
