@@ -3,6 +3,7 @@
 #   make demo         one question, every primitive, over KV caches and over text
 #   make test         the tests                make test-oldest   the same border, oldest transformers
 #   make lint         style                    make bench         benchmarks of this CPU
+#   make zoo          docs/models.md: every family of models, certified or refused
 #   make bench-gpu    checks and benchmarks of a GPU, with the Python at hand
 
 VENV ?= .venv
@@ -13,7 +14,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 SOURCES := $(shell find csrc -type f)
 
-.PHONY: demo test test-oldest lint bench bench-gpu install clean
+.PHONY: demo test test-oldest zoo lint bench bench-gpu install clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/smollm2
@@ -24,6 +25,11 @@ test: $(VENV)/smollm2
 
 test-oldest: $(VENV)/oldest/transformers
 	PYTHONPATH=$(VENV)/oldest $(BIN)/python $(PYTEST) $(PYTEST_ARGS) tests/cache tests/rope tests/engine
+
+# every family that transformers knows, with the newest and the oldest version
+zoo: $(VENV)/oldest/transformers
+	PYTHONPATH=$(VENV)/oldest $(BIN)/python -m tests.zoo.table
+	$(BIN)/python -m tests.zoo.table
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .
@@ -42,7 +48,7 @@ $(VENV)/installed: pyproject.toml constraints.txt setup.py CMakeLists.txt $(SOUR
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing into $(VENV); the first time takes some minutes"
 	$(PIP) install -qq -c constraints.txt "setuptools>=77" pybind11 ninja
-	$(PIP) install -qq -c constraints.txt --no-build-isolation -e ".[demo,organizer,test,lint]"
+	$(PIP) install -qq -c constraints.txt --no-build-isolation -e ".[demo,organizer,test,lint,bench]"
 	touch $@
 
 # its own dependencies are another way to run the model, and are not used here
