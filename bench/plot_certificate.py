@@ -2,7 +2,7 @@
 
     python bench/plot_certificate.py bench/results/certificate_smollm2.json
 
-From the JSON that `agentprim verify --full --json` writes; needs matplotlib.
+From the JSON that `agentprim verify --full --json` writes; needs matplotlib (`agentprim[bench]`).
 """
 
 import argparse
