@@ -1,11 +1,13 @@
 """Compile every kernel variant that matters, without a GPU, and report what came out.
 
-    python bench/compile_report.py [--quick] [--out bench/results/cubin_report.json]
+    python -m bench.compile_report             compile all, replace this Triton version's rows
+    python -m bench.compile_report --check     compile a sample, fail where the report differs
 
-The report keeps one list of rows per Triton version; a run replaces its own version's.
+What changed is part of a review: more registers or narrower accesses are slower on every GPU.
 """
 
 import argparse
+import itertools
 import json
 import os
 import sys
@@ -17,15 +19,21 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import torch  # noqa: E402
 import triton  # noqa: E402
+from torch import Tensor  # noqa: E402
 
 import agentprim_kernels as ops  # noqa: E402
 from bench.cubin import inspect, recorded  # noqa: E402
 
+UPDATE = "python -m bench.compile_report"
+REPORT = Path(__file__).parent / "results" / "cubin_report.json"
 CAPABILITIES = (80, 90, 100)
 DTYPES = (torch.bfloat16, torch.float16, torch.float32)
 DIMS = (64, 80, 128, 256)
+MOVERS = ("rotate", "store", "materialize", "select")
+ATTENDS = ("attend decode", "attend prefill", "attend cascade")
 LAYERS, PAGES, HEADS, PAGE_SIZE = 2, 16, 8, 16
-DECODE, PREFILL = 1, 256
+DECODE, PREFILL, ROWS = 1, 256, 8
+CAPACITY = 4096  # slots of a page table: enough for as many splits as a GPU wants
 
 
 def run(op: str, dtype: torch.dtype, dim: int, interleaved: bool) -> None:
@@ -50,27 +58,41 @@ def run(op: str, dtype: torch.dtype, dim: int, interleaved: bool) -> None:
         rows = torch.zeros(tokens, dtype=torch.int32)
         ops.select_(k_cache, v_cache, slots, k_cache, v_cache, slots, rows, rotation, **turn)
     else:
-        queries = DECODE if op == "attend decode" else PREFILL
-        query = torch.zeros(1, queries, 4 * HEADS, dim, dtype=dtype).transpose(1, 2)
-        starts = torch.tensor([0, 1], dtype=torch.int32)
-        positions = torch.zeros(1, queries, dtype=torch.int32)
-        ops.attend(
-            query, k_cache[0], v_cache[0], page_table, spans, rotation[0], starts, positions,
-            scale=1.0, **turn,
-        )  # fmt: skip
+        attend(op, k_cache[0], v_cache[0], rotation[0], turn)
 
 
-def variants(quick: bool):
-    """List `(capability, op, dtype, dim, interleaved)` of the report, or a sample of it."""
-    names = ("rotate", "store", "materialize", "select", "attend decode", "attend prefill")
-    for capability in CAPABILITIES:
-        for op in names:
-            for dtype in DTYPES[:1] if quick else DTYPES:
-                for dim in (128,) if quick else DIMS:
-                    for interleaved in (False, True):
-                        if interleaved and (op == "store" or (quick and capability != 90)):
-                            continue
-                        yield capability, op, dtype, dim, interleaved
+def attend(op: str, k_cache: Tensor, v_cache: Tensor, rotation: Tensor, turn: dict) -> None:
+    """Attend from one row or from several that hold the same span."""
+    queries = PREFILL if op == "attend prefill" else DECODE
+    batch = ROWS if op == "attend cascade" else 1
+    query = k_cache.new_zeros(batch, queries, 4 * HEADS, k_cache.shape[-1]).transpose(1, 2)
+    page_table = torch.zeros(CAPACITY // PAGE_SIZE, dtype=torch.int32)
+    spans = torch.tensor([[0, 0, CAPACITY, 0, -1]] * batch, dtype=torch.int32)
+    starts = torch.arange(batch + 1, dtype=torch.int32)
+    ops.attend(
+        query, k_cache, v_cache, page_table, spans, rotation.repeat(batch, 1, 1), starts,
+        torch.zeros(batch, queries, dtype=torch.int32), scale=1.0,
+        cascade=ops.cascade(page_table, spans, starts, page_size=PAGE_SIZE), **turn,
+    )  # fmt: skip
+
+
+def variants(sample: bool):
+    """Yield `(capability, op, dtype, dim, interleaved)` of the report, or those that CI compiles.
+
+    All dims are compiled for sm_90; other architectures, other storage and adjacent pairs where
+    they take most registers or are used most.
+    """
+    every = itertools.product(CAPABILITIES, (*MOVERS, *ATTENDS), DTYPES, DIMS, (False, True))
+    for capability, op, dtype, dim, interleaved in every:
+        plain, usual = dtype == torch.bfloat16 and not interleaved, dim == 128
+        if sample:
+            chosen = plain and usual and (op in (*MOVERS, ATTENDS[0]) or capability == 90)
+        elif capability == 90:
+            chosen = plain or (usual and (dtype == torch.bfloat16 or not interleaved))
+        else:
+            chosen = dtype == torch.bfloat16 and (usual or (plain and op in ATTENDS and dim != 80))
+        if chosen and not (interleaved and op == "store"):
+            yield capability, op, dtype, dim, interleaved
 
 
 def row_of(capability: int, op: str, dtype: torch.dtype, dim: int, interleaved: bool) -> list[dict]:
@@ -100,20 +122,57 @@ def write(path: Path, rows: list[dict]) -> None:
     path.write_text("{\n" + ",\n".join(blocks) + "\n}\n")
 
 
-def main() -> None:
+def key_of(row: dict) -> str:
+    """Name a row of the report."""
+    turn = "adjacent pairs" if row["interleaved"] else "halves"
+    return f"sm_{row['sm']} {row['op']} {row['dtype']} {row['dim']} {turn} {row['kernel']}"
+
+
+def differences(have: list[dict], want: list[dict]) -> list[str]:
+    """Say in a line each how compiled rows differ from those of the report."""
+    known, lines = {key_of(row): row for row in want}, []
+    for row in have:
+        old = known.get(key_of(row))
+        if old is None:
+            lines.append(f"{key_of(row)}: not in the report")
+            continue
+        lines += [
+            f"{key_of(row)}: {name} {old.get(name)} -> {value}"
+            for name, value in row.items() if old.get(name) != value
+        ]  # fmt: skip
+    return lines
+
+
+def check(path: Path) -> int:
+    """Compile a sample, compare it with the report, print what differs."""
+    rows = json.loads(json.dumps([row for key in variants(True) for row in row_of(*key)]))
+    report = json.loads(path.read_text())
+    if triton.__version__ not in report:
+        print(f"{path} has no rows of Triton {triton.__version__}; run `{UPDATE}`")
+        return 1
+    lines = differences(rows, report[triton.__version__])
+    print("\n".join(lines) or f"{len(rows)} kernels as reported")
+    if lines:
+        print(f"review this; if it is right, run `{UPDATE}` and commit {path}")
+    return 1 if lines else 0
+
+
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="bf16, 128 dims only")
-    parser.add_argument("--out", type=Path, default=Path("bench/results/cubin_report.json"))
+    parser.add_argument("--check", action="store_true", help="compare a sample, write nothing")
+    parser.add_argument("--out", type=Path, default=REPORT)
     options = parser.parse_args()
-    rows = [row for variant in variants(options.quick) for row in row_of(*variant)]
+    if options.check:
+        return check(options.out)
+    rows = [row for variant in variants(False) for row in row_of(*variant)]
     options.out.parent.mkdir(parents=True, exist_ok=True)
     write(options.out, rows)
     spilled = [row for row in rows if row["stack_bytes"] or row["local_accesses"]]
     for row in spilled:
-        print({key: row[key] for key in ("sm", "kernel", "op", "dtype", "dim", "interleaved",
-                                         "registers", "stack_bytes")})  # fmt: skip
+        print(key_of(row), row["registers"], "registers,", row["stack_bytes"], "bytes of stack")
     print(f"{len(rows)} kernels, {len(spilled)} with local memory, report in {options.out}")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
