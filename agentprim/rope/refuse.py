@@ -30,11 +30,6 @@ def refuse_by_config(model: nn.Module) -> None:
     name, config = type(model).__name__, text_config(model)
     if getattr(model.config, "is_encoder_decoder", False):
         raise UnsupportedModel.because(name, "an encoder", "its cache holds keys of two texts")
-    takes = inspect.signature(inspect.unwrap(model.forward)).parameters
-    if held := [word for word in _STATES if word in takes]:
-        raise UnsupportedModel.because(
-            name, "a recurrent state", f"{held[0]} is one sum over all tokens and has no positions"
-        )
     said = [value for key, value in settings(config) if "alibi" in key]
     makes = any("alibi" in attribute for attribute in dir(type(model.base_model)))
     if True in said or (makes and False not in said):
@@ -46,6 +41,11 @@ def refuse_by_config(model: nn.Module) -> None:
     others = sorted(found - _MOVABLE - _STATELESS)
     if others:
         raise UnsupportedModel.because(name, f"layers of type {', '.join(others)}", _why(others))
+    takes = inspect.signature(inspect.unwrap(model.forward)).parameters
+    if held := [word for word in _STATES if word in takes]:
+        raise UnsupportedModel.because(
+            name, "a recurrent state", f"{held[0]} is one sum over all tokens and has no positions"
+        )
 
 
 def _why(types: Sequence[str]) -> str:

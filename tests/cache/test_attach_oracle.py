@@ -9,6 +9,7 @@ from agentprim.cache import oracle
 from agentprim.cache.attach import attach
 from agentprim.cache.join import join
 from agentprim.cache.kv import KV
+from agentprim.cache.step import Step
 from agentprim.errors import UnsupportedModel
 from tests.cache.conftest import A, B, Q
 from tests.support import oracle as support
@@ -20,7 +21,7 @@ def test_the_joined_cache_of_every_family_is_measured(family):
     assert attach(build(family)).layout.joined == "measured"
 
 
-@pytest.mark.parametrize("family", ["llama", "qwen3", "gemma2", "gpt_oss"])
+@pytest.mark.parametrize("family", ["llama", "qwen3", "gemma3", "gpt_oss"])
 def test_sixteen_bits_read_spans_too(family):
     layout = attach(build(family, dtype=torch.bfloat16)).layout
     assert (layout.spans, layout.joined) == (True, "measured")
@@ -42,7 +43,20 @@ def test_keys_that_land_one_place_off_forbid_joining_but_not_appending(monkeypat
     layout = attach(build("llama")).layout
     with pytest.raises(UnsupportedModel, match="a query on a joined cache is off by .*append"):
         layout.require(1)
-    assert layout.rope is None and layout.spans
+    assert layout.rope is None
+
+
+def test_where_spans_do_more_than_the_model_itself_it_keeps_its_own_attention(monkeypatch):
+    """Some attention functions leave soft-capping out, which spans would apply."""
+    attend = Step.attend
+
+    def capped(*args, **options):
+        return attend(*args, **{**options, "softcap": 5.0})
+
+    monkeypatch.setattr(Step, "attend", capped)
+    monkeypatch.setattr("agentprim.cache.attach._paged_fault", lambda *_: None)
+    layout = attach(build("llama")).layout
+    assert layout.rope is not None and not layout.spans and layout.joined == "measured"
 
 
 def test_a_model_that_does_not_heed_a_mask_is_not_claimed_to_be_measured():
