@@ -8,7 +8,7 @@ MIDDLE = 180  # where several senders are measured
 
 
 def quick_plan() -> list[Task]:
-    """List the tasks of about a minute on two cores."""
+    """List the tasks of a minute or two for a small model on a CPU."""
     single = [
         Task(index=i, senders=1, lengths=LENGTHS, append=i > 3, exact=i > 4, timed=i > 4)
         for i in range(6)

@@ -39,7 +39,7 @@ def verify(
     Three parts: what the probe proved about the rotation; a query on joined caches against one
     plain forward pass in which the parts cannot see each other; and, on notes and questions made
     from a seed, how near each way of handing over comes to reading everything again. The quick
-    version takes about a minute for a small model on two cores, the full one less than an hour.
+    version takes minutes for a small model on a CPU, the full one less than an hour.
 
     Args:
         engine: The model; without a tokenizer the last part is left out.
