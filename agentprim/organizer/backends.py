@@ -3,6 +3,7 @@
 A backend is called with chat messages and returns a `Reply`; what fails in it is a `PlanError`.
 """
 
+import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from agentprim.engine import Engine, Usage
 from agentprim.engine.chat import Message
 from agentprim.errors import PlanError
 from agentprim.organizer.grammar import Grammar, read_tokenizer
-from agentprim.organizer.schema import narrow_schema, plan_schema
+from agentprim.organizer.schema import gathered, narrow_schema, plan_schema
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,10 +40,13 @@ Backend = Callable[[Sequence[Message]], Reply]
 
 
 class Local:
-    """The engine itself, held to a schema so that what it writes can be read."""
+    """The engine itself, held to a schema, so that all it writes to its end is a plan that can run.
+
+    What no step reads is read by the last one.
+    """
 
     def __init__(
-        self, engine: Engine, *, most_steps: int = 4, max_new_tokens: int = 400, free: bool = False
+        self, engine: Engine, *, most_steps: int = 3, max_new_tokens: int = 600, free: bool = False
     ) -> None:
         """Take an engine.
 
@@ -73,7 +77,10 @@ class Local:
             constraint = Grammar(self.engine, self._schema, self._tokenizer)
         out = agent(turns, max_new_tokens=self.max_new_tokens, constraint=constraint)
         out.kv.release()
-        return Reply(text=str(out), cut=out.finish == "length", usage=out.usage)
+        text, cut = str(out), out.finish == "length"
+        if constraint is not None and not cut:
+            text = json.dumps(gathered(json.loads(text)))
+        return Reply(text=text, cut=cut, usage=out.usage)
 
 
 class Remote:

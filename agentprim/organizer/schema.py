@@ -7,7 +7,7 @@ from agentprim.workflow.check import QUERY
 SIZES = {
     "review": {"rounds": 3}, "voting": {"solvers": 5}, "planning": {"executors": 4}, "solve": {},
 }  # fmt: skip
-MAX_TEXT = 160  # characters of an instruction
+MAX_TEXT = 80  # characters of an instruction
 
 
 def plan_schema() -> dict[str, Any]:
@@ -40,11 +40,11 @@ def plan_schema() -> dict[str, Any]:
     }
 
 
-def narrow_schema(most_steps: int = 4) -> dict[str, Any]:
+def narrow_schema(most_steps: int = 3) -> dict[str, Any]:
     """Return a schema under which even a small model writes a plan that can run.
 
     Step n is called `s<n>`, reads the query and steps before it, and its size is bounded. So ids
-    are right and there is no circle. Whether each step is read is left to the model.
+    are right and there is no circle; `gathered` sees to it that each step is read.
     """
     return {
         "type": "object",
@@ -62,6 +62,15 @@ def narrow_schema(most_steps: int = 4) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def gathered(plan: dict[str, Any]) -> dict[str, Any]:
+    """Return a plan of the narrow schema whose last step reads all that no other step reads."""
+    *steps, last = plan["steps"]
+    read = {one for step in plan["steps"] for one in step["inputs"]}
+    unread = [step["id"] for step in steps if step["id"] not in read]
+    last = {**last, "inputs": [*last["inputs"], *unread]}
+    return {"steps": [*steps, last], "output": last["id"]}
+
+
 def _narrow_step(number: int, kind: str) -> dict[str, Any]:
     earlier = [f"s{n}" for n in range(1, number)]
     inputs: dict[str, Any] = {
@@ -70,8 +79,8 @@ def _narrow_step(number: int, kind: str) -> dict[str, Any]:
     }  # fmt: skip
     sizes = {name: {"type": "integer", "minimum": 1, "maximum": most}
              for name, most in SIZES[kind].items()}  # fmt: skip
-    text = {"type": "string", "minLength": 1, "maxLength": MAX_TEXT,
-            "pattern": "^[A-Za-z][A-Za-z0-9 ,.;:'?!()+*/=-]*$"}  # fmt: skip
+    letters = "[A-Za-z0-9 ,.;:'?!()+*/=-]"
+    text = {"type": "string", "pattern": f"^[A-Za-z]{letters}{{0,{MAX_TEXT - 1}}}$"}
     properties = {
         "id": {"const": f"s{number}"},
         "primitive": {"const": kind},

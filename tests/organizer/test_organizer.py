@@ -6,6 +6,7 @@ import pytest
 
 from agentprim import KnowledgePool, Organizer, PlanError, System
 from agentprim.organizer import FALLBACK, Local, Proposal
+from agentprim.organizer.schema import gathered
 from agentprim.workflow import Plan
 from tests.engine.making import engine
 from tests.workflow.plans import FAST, SHORT, diamond, plan, statuses
@@ -153,3 +154,11 @@ def test_a_system_is_an_agent_that_thinks_and_nests():
 def test_a_tokenizer_that_no_grammar_knows_is_named():
     with pytest.raises(ValueError, match="decoder"):
         Local(engine())([{"role": "system", "content": "s"}, {"role": "user", "content": "u"}])
+
+
+def test_what_no_step_reads_is_read_by_the_last():
+    steps = [{"id": f"s{n}", "primitive": "solve", "inputs": ["query"]} for n in (1, 2, 3)]
+    found = Plan.from_dict(gathered({"steps": steps}))
+    assert found["s3"].inputs == ("query", "s1", "s2") and found.output == "s3"
+    steps[1]["inputs"] = ["query", "s1"]
+    assert Plan.from_dict(gathered({"steps": steps}))["s3"].inputs == ("query", "s2")

@@ -52,6 +52,12 @@ def test_reasoning_is_left_out(text):
     assert find_plan(text) == PLAN
 
 
+def test_what_only_the_reasoning_held_is_no_plan():
+    """A12: as above: the answer behind the closing tag has none."""
+    with pytest.raises(PlanError, match="no JSON with steps"):
+        find_plan(f"Maybe {TEXT} would do. </think> I cannot plan this.")
+
+
 def test_reasoning_without_an_end_holds_no_plan():
     """A12: as above, case d: braces inside of it are not taken."""
     with pytest.raises(PlanError, match="reasoning without an end"):
