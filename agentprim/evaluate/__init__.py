@@ -1,0 +1,1 @@
+"""Evaluation: methods against tasks, paired, resumable, and every figure traceable."""
