@@ -72,7 +72,7 @@ def _act(requests: list[Act]) -> list[Output]:
     options = {"max_new_tokens": requests[0].max_new_tokens}
     contexts = [context for _, context in hands]
     if any(contexts):
-        options |= {"context": contexts, "carry": "reply"}
+        options["context"] = contexts
     if all(one.seed is not None for one in requests):
         options["seed"] = [one.seed for one in requests]
     return list(agent([turn for turn, _ in hands], **options))

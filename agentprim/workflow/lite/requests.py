@@ -6,6 +6,7 @@ from typing import Any
 
 from agentprim.decide import Decider, Question
 from agentprim.engine import Output
+from agentprim.primitives.prompts import said
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,13 +53,19 @@ Reply = Output | list | Failure
 
 
 def hand(act: Act) -> tuple[str, list[Output]]:
-    """Give work as caches where the agent can read them, else as text in front of the turn."""
-    from agentprim.primitives.prompts import said
+    """Say how an agent gets the work of others.
 
+    The latest cache that it can read holds what its maker was handed itself, so that one travels;
+    what came after it is written in front of the turn.
+
+    Returns:
+        The turn, and at most one Output with a cache.
+    """
     pool = getattr(getattr(act.agent, "engine", None), "pool", None)
-    as_text = [one for one in act.senders if not _readable(one, pool)]
-    turn = said(act.turn, [(one.name or "context", str(one)) for one in as_text])
-    return turn, [one for one in act.senders if _readable(one, pool)]
+    readable = [n for n, one in enumerate(act.senders) if _readable(one, pool)]
+    last = readable[-1] if readable else -1
+    speeches = [(one.name or "context", str(one)) for one in act.senders[last + 1 :]]
+    return said(act.turn, speeches), list(act.senders[last : last + 1]) if readable else []
 
 
 def texts_only(senders: Sequence[Output]) -> tuple[Output, ...]:

@@ -20,13 +20,15 @@ def agents(one, *names):
 
 def test_work_travels_as_caches_and_decisions_read_them():
     one = engine()
-    oracle = Oracle(["a", "b"])
-    a, b = agents(one, "a", "b")
-    flow = LiteWorkflow([a, b], ap.Decider(oracle), screening="decider", **SHORT)
+    oracle = Oracle(["a", "b", "c"])
+    a, b, c = agents(one, "a", "b", "c")
+    flow = LiteWorkflow([a, b, c], ap.Decider(oracle), screening="decider", **SHORT)
     out = flow("task?")
     handed = events(out, "handover")
-    assert [(e["sender"], e["carry"]) for e in handed] == [("a", "reply")]
-    assert out.kv is not None and out.usage.reused > 0
+    assert [(e["sender"], e["carry"]) for e in handed] == [("a", "no_system"), ("b", "no_system")]
+    text = one.tokenizer.decode([i for i in out.kv.ids if i >= 0])
+    assert text.count("Do your part of the task") == 3  # what c was handed holds what b was handed
+    assert out.usage.reused > 0
     local = LiteWorkflow([a, b], ap.Decider(one), screening="decider", **SHORT)
     seen = []
     ask = local.decider.backend.__call__
