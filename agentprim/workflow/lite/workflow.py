@@ -23,10 +23,11 @@ class LiteWorkflow:
         flow = LiteWorkflow([solver, coder], Decider(engine), reviewer, budget=Budget(calls=6))
         answer = flow("How many ...?")
 
-    The chosen expert acts on the task and all prior work, which it is handed as a cache. At a checkpoint
-    the decider judges the work against the expert's criterion. A pass releases it; flagged work is
-    reviewed in words, which accepts it or gives feedback; on feedback its expert repairs it, and
-    the repair is screened again. Then the router chooses an expert or STOP from the latest work.
+    The chosen expert acts on the task and all prior work, which it is handed as a cache. At a
+    checkpoint the decider judges it against the expert's criterion. A pass releases it; flagged
+    work is reviewed in words, which accepts it or gives feedback; on feedback its expert repairs
+    it, and the repair is screened again. Then the router chooses an expert or STOP from the latest
+    work.
     *Jev-LiteMAS* (arXiv 2610.21411).
 
     Several tasks run side by side: calls of one agent at one time are one batch.
