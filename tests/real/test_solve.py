@@ -62,14 +62,14 @@ def test_whatever_it_prefers_it_plans_something_that_can_run(engine):
     """Sampled wildly, so that only the grammar holds it."""
     pytest.importorskip("llguidance")
     tokens, schema = read_tokenizer(engine), narrow_schema(2)
-    texts = ["Plan:", "{", "The weather", "Write"]
+    texts = ["Plan:", "{", "The weather"]
     outs = engine.generate(
-        texts, constraint=[Grammar(engine, schema, tokens) for _ in texts], max_new_tokens=110,
+        texts, constraint=[Grammar(engine, schema, tokens) for _ in texts], max_new_tokens=90,
         temperature=2.0, seed=1, top_k=50, suffix=[],
     )  # fmt: skip
     whole = [json.loads(out) for out in outs if out.finish == "stop"]
     assert all(out.startswith('{"steps":[{"id":"s1","primitive":"') for out in outs)
-    assert whole, "one of four must end within its tokens"
+    assert whole, "one of three must end within its tokens"
     for data in whole:
         found = Plan.from_dict(gathered(data))
         assert [one.id for one in found.steps] == ["s1", "s2"][: len(data["steps"])]

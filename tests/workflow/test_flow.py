@@ -135,6 +135,7 @@ def test_a_context_from_outside_comes_with_the_query_once():
     assert len(kept) and note.kv.ids  # the caller's own cache is still there
 
 
+@pytest.mark.filterwarnings("ignore:rotate=False")
 def test_a_call_says_how_caches_travel_before_the_step_and_the_step_before_the_plan():
     one = flow(*diamond(join="append"), join="relocate")
     joins = lambda out: {e.detail["step"]: e.detail["join"] for e in out.trace  # noqa: E731
