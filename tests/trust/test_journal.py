@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from agentprim.trust.journal import Journal
+from agentprim.trust.journal import Journal, read
 from agentprim.trust.verify import verify
 
 # the package has a function of that name
@@ -30,6 +30,34 @@ def test_a_journal_of_something_else_is_begun_anew(tmp_path):
     Journal(tmp_path / "j", ABOUT).add({"key": "a"})
     assert Journal(tmp_path / "j", {**ABOUT, "fingerprint": "y"}).records == {}
     assert Journal(tmp_path / "j", ABOUT).records == {}
+
+
+def test_a_journal_that_shall_not_be_renewed_is_refused_and_names_what_differs(tmp_path):
+    path = tmp_path / "j"
+    Journal(path, {"limits": {"steps": 40, "inner": "text"}, "seed": 0}).add({"key": "a"})
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match=r"limits.steps 40 where this run has 20$"):
+        Journal(path, {"limits": {"steps": 20, "inner": "text"}, "seed": 0}, renew=False)
+    assert path.read_bytes() == before
+    same = {"limits": {"steps": 40, "inner": "text"}, "seed": 0}
+    assert set(Journal(path, same, renew=False).records) == {"a"}
+
+
+def test_reading_touches_nothing_and_the_last_record_of_a_key_counts(tmp_path):
+    path = tmp_path / "j"
+    journal = Journal(path, {"sizes": (1, 2)})
+    journal.add({"key": "a", "n": 1}, {"key": "b", "n": 1})
+    journal.add({"key": "a", "n": 2})
+    with path.open("a") as file:
+        file.write('{"key": "c"')
+    before = path.read_bytes()
+    about, records = read(path)
+    assert about == {"sizes": [1, 2]} and {k: r["n"] for k, r in records.items()} == {
+        "a": 2,
+        "b": 1,
+    }
+    assert path.read_bytes() == before
+    assert set(Journal(path, {"sizes": (1, 2)}, renew=False).records) == {"a", "b"}
 
 
 @pytest.mark.parametrize("text", ["no json\n", '["a list"]\n', '{"other": 1}\n'])
