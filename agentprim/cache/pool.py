@@ -19,6 +19,9 @@ class Pool:
     """Pages of one model's KV cache; a page id stands for that page in every layer.
 
     Thread-safe. Pages of dropped leases are taken back before every claim.
+
+    Attributes:
+        peak_pages: Most pages held at once so far; set it to 0 to measure anew.
     """
 
     def __init__(self, layout: Layout, config: PoolConfig | None = None) -> None:
@@ -32,6 +35,7 @@ class Pool:
             layer: (group, row) for group in self.groups for row, layer in enumerate(group.layers)
         }
         self._pages = PagePool(config.pages, config.page_size)
+        self.peak_pages = 0
         self._returned: deque[list[int]] = deque()
         self._rings: dict[torch.device, StagingRing] = {}
         # an engine leaves a weak method here, by which `KV.peek` decodes a few tokens
@@ -67,7 +71,9 @@ class Pool:
         """
         self._take_back()
         claims = []
-        for end, (taken, pages) in zip(ends, self._pages.claim(ends, counts), strict=True):
+        claimed = self._pages.claim(ends, counts)
+        self.peak_pages = max(self.peak_pages, self.num_pages - self._pages.num_free)
+        for end, (taken, pages) in zip(ends, claimed, strict=True):
             leases = (Lease(pages, self._returned),) if pages else ()
             if taken:
                 claims.append(((end[0], *pages), end[1], leases))
