@@ -78,8 +78,9 @@ class Engine:
 
     @classmethod
     def from_pretrained(
-        cls, name_or_path: str, *, dtype=None, device=None, pool_tokens: int | None = None
-    ) -> "Engine":
+        cls, name_or_path: str, *, dtype=None, device=None, pool_tokens: int | None = None,
+        device_map=None, tp_plan=None,
+    ) -> "Engine":  # fmt: skip
         """Load a model and its tokenizer by Hugging Face name or path.
 
         Args:
@@ -87,11 +88,16 @@ class Engine:
             dtype: For example `"bfloat16"`; None takes the model's own on a GPU, fp32 on a CPU.
             device: None takes a GPU where there is one.
             pool_tokens: As in the constructor; default 65536.
+            device_map, tp_plan: For a model that is too big for one GPU, as in transformers: its
+                layers on several devices (`"auto"`; needs accelerate), or tensor parallelism of
+                several processes (`"auto"`, under torchrun).
 
         Raises:
             ValueError: There is no such model.
         """
-        model, tokenizer = load.from_pretrained(name_or_path, dtype=dtype, device=device)
+        model, tokenizer = load.from_pretrained(
+            name_or_path, dtype=dtype, device=device, device_map=device_map, tp_plan=tp_plan
+        )
         return cls(model, tokenizer, pool_tokens=65536 if pool_tokens is None else pool_tokens)
 
     def encode(self, x, *, fresh: bool = False) -> list[int]:

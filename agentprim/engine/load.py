@@ -10,8 +10,12 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 DEMO_MODEL = "smollm2"
 
 
-def from_pretrained(name_or_path: str, *, dtype=None, device=None):
+def from_pretrained(name_or_path: str, *, dtype=None, device=None, **placed):
     """Load a causal language model in eval mode and its tokenizer.
+
+    Args:
+        name_or_path, dtype, device: As in `Engine.from_pretrained`.
+        placed: `device_map` or `tp_plan`; transformers then places the parts of the model.
 
     Returns:
         The model and the tokenizer.
@@ -21,6 +25,7 @@ def from_pretrained(name_or_path: str, *, dtype=None, device=None):
     """
     from agentprim.engine.smollm import folder
 
+    placed = {name: value for name, value in placed.items() if value is not None}
     path = str(folder()) if name_or_path == DEMO_MODEL else name_or_path
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     on_cpu = torch.device(device).type == "cpu"
@@ -31,14 +36,14 @@ def from_pretrained(name_or_path: str, *, dtype=None, device=None):
         raise ValueError(f"dtype must be a torch dtype or the name of one, got {dtype!r}")
     try:
         tokenizer = AutoTokenizer.from_pretrained(path)
-        model = AutoModelForCausalLM.from_pretrained(path, dtype=dtype)
+        model = AutoModelForCausalLM.from_pretrained(path, dtype=dtype, **placed)
     except (OSError, ValueError) as error:
         reason = str(error).strip().splitlines()[0]
         raise ValueError(
             f"model must be a Hugging Face name or a folder with a causal language model, "
             f"got {name_or_path!r}: {reason}"
         ) from error
-    return model.to(device).eval(), tokenizer
+    return (model if placed else model.to(device)).eval(), tokenizer
 
 
 def cache_name(module: nn.Module) -> str:
