@@ -23,7 +23,7 @@ class Flow(Primitive):
     budget is spent, the deepest step that is done and was not read yet answers instead. If it
     only thought, a solver puts its thought into words, as long as the budget has a turn left. The
     answer then has finish `"error"` or `"budget"`, and its trace says what became of each step.
-    With `strict`, or where no step is done, the fault is raised.
+    With `strict`, or where nothing can be said, the fault is raised.
     """
 
     rescue_prompt = prompts.SOLVER

@@ -165,11 +165,12 @@ class Run:
             return None
         reason = course.rescued(out, self.flow.name)
         if not str(out) and not course.ledger.refuses(course.ledger.left()):
-            out = self._rescue(course, out)
+            if (out := self._rescue(course, out)) is None:
+                return None
         return out.but(name=self.flow.name, finish=reason, usage=Usage(), trace=())
 
-    def _rescue(self, course: Course, out: Output) -> Output:
-        """Let a solver say what a thought amounts to."""
+    def _rescue(self, course: Course, out: Output) -> Output | None:
+        """Let a solver say what a thought amounts to; None where it fails, too."""
         item, left = course.item, course.ledger.left()
         agent = self.flow.agents("rescue", self.flow.rescue_prompt)
         one = replace(item, context=[out])
@@ -179,7 +180,7 @@ class Run:
             forget_frames(error)
             detail = {"error": f"{type(error).__name__}: {error}"}
             item.trace.append(Event(kind="rescue", role=self.flow.name, detail=detail))
-            return out
+            return None
         item.usage += said.usage
         item.trace += said.trace
         return said

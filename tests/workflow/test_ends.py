@@ -49,6 +49,15 @@ def test_a_first_step_that_fails_leaves_nothing_and_its_own_fault_is_raised():
         broken("left", *diamond(), strict=True)(ASK, **SHORT)
 
 
+def test_a_fault_that_meets_every_hand_over_is_raised():
+    """An option that cannot work here shall not look like an answer without words."""
+    free = pages()
+    with pytest.raises(ValueError, match="must have measurements"):
+        flow(*diamond(), join="auto")(ASK, **SHORT)
+    gc.collect()
+    assert pages() == free
+
+
 def test_one_question_of_a_batch_may_fail_alone():
     one = broken("how", *diamond())
     good, bad = one(["why?", "how?"], **SHORT)
