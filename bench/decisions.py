@@ -142,9 +142,10 @@ def draw() -> None:
     matplotlib.use("svg")
     from matplotlib import pyplot
 
-    sets = json.loads(RESULT.read_text())["sets"]
+    found = json.loads(RESULT.read_text())["sets"]  # after fitting, a prior changes nothing
+    sets = {name.removesuffix(", plain"): one for name, one in found.items() if "plain" in name}
     pyplot.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "agentprim", "font.size": 9})
-    figure, axes = pyplot.subplots(1, len(sets), figsize=(2.7 * len(sets), 3.0), sharey=True)
+    figure, axes = pyplot.subplots(1, len(sets), figsize=(3.0 * len(sets), 3.2), sharey=True)
     for axis, (name, one) in zip(axes, sets.items(), strict=True):
         axis.plot([0, 1], [0, 1], color="0.6", lw=0.8, label="perfect")
         for key, style in (("before", "o--"), ("after", "s-")):
