@@ -16,6 +16,15 @@ _STOP = frozenset(
 )
 
 
+# what the form of a query says about its task, in words that patterns use
+_FORMS = (
+    (re.compile(r"\d\s*[-+*/^\u00d7\u00f7]\s*\d"), "arithmetic expression math number"),
+    (re.compile(r"(?:\bA[).:].*\bB[).:])", re.S), "multiple choice option"),
+    (re.compile(r"```|\bdef \w+\(|\breturn\b.*;|>>> "), "code python function program"),
+    (re.compile(r"\\(?:frac|sqrt|boxed|sum|int)\b|\$[^$]+\$"), "mathematics problem expression"),
+)
+
+
 class Words:
     """BM25 over a fixed list of texts."""
 
@@ -29,7 +38,8 @@ class Words:
 
     def __call__(self, query: str) -> np.ndarray:
         """Return a score of each text, float `[n]`, 0 where no word is shared."""
-        asked = [word for word in words(query) if self._index and word in self._index.vocab_dict]
+        said = " ".join([query, *(more for form, more in _FORMS if form.search(query))])
+        asked = [word for word in words(said) if self._index and word in self._index.vocab_dict]
         if not asked:
             return np.zeros(self._count)
         return np.nan_to_num(np.asarray(self._index.get_scores(asked), dtype=float))

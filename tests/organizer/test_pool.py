@@ -76,6 +76,20 @@ def test_each_runs_to_its_end():
         assert sum(e.kind == "call" for e in out.trace) <= one.cost.calls
 
 
+@pytest.mark.parametrize(
+    ("query", "task"),
+    [
+        ("What is 17 * 23?", "math"),
+        ("Which drug? A) aspirin B) quinine C) ether", "choice"),
+        ("def add(a, b):\n    pass", "code"),
+        (r"Find $x$ with \\frac{x}{2} = 3.", "math"),
+    ],
+)
+def test_the_form_of_a_query_tells_its_task(query, task):
+    found = POOL.search(query, 3)
+    assert all(task in one.pattern.tasks and score > 0 for one, score in found), found
+
+
 def test_search_never_gives_more_than_there_is_nor_what_is_no_number():
     for query in ("", "   ", "zzzz qqqq", "\u2603", "0 1 2", "math " * 500, "a\nb"):
         for k in (0, 1, 5, 45, 1000):
