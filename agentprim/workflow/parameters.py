@@ -23,7 +23,7 @@ class Parameters(BaseModel):
             `agentprim.primitives.Options`.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
     instruction: str | None = Field(None, min_length=1)
     comm: Literal["kv", "text"] | None = None

@@ -21,7 +21,7 @@ class Budget(BaseModel):
         seconds: Wall time, looked at before each turn of an agent.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
     calls: int | None = Field(None, ge=1)
     decoded: int | None = Field(None, ge=1)

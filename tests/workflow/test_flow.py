@@ -1,6 +1,7 @@
 """A plan run on shared caches gives what its steps give by hand, in order and in batches."""
 
 import gc
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -162,3 +163,11 @@ def test_only_live_edges_hold_pages():
 
     gc.collect()
     assert 0 < peak(12) <= peak(3) + 1
+
+
+def test_two_threads_may_use_one_plan_at_once():
+    one = flow(*diamond())
+    expected = [one(q, **SHORT) for q in ("why?", "how?")]
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(lambda q: one(q, **SHORT), ["why?", "how?"] * 4))
+    assert found == expected * 4

@@ -71,6 +71,8 @@ def bad(*steps, **more) -> dict:
         (bad(step("a", primitive="plan", plan=bad(step("b", "c", "query")))), ["'a': step 'b'"]),
         (bad(step("a"), budget={"calls": 0}), ["budget", "calls"]),
         (bad(step("a", budget={"money": 3})), ["budget of step 'a'", "'money'"]),
+        (bad(step("a", primitive="review", threshold=float("nan"))), ["threshold", "nan"]),
+        (bad(step("a"), budget={"seconds": float("inf")}), ["seconds", "inf"]),
         (bad(step("a"), answer="a"), ["only", "answer"]),
         (bad({"id": "a", "primitive": "solve", "inputs": []}), ["at least one input"]),
         (bad({"id": "a", "primitive": "solve", "inputs": "query"}), ["list of ids"]),
