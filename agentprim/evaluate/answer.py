@@ -1,0 +1,96 @@
+"""Answer a job: a batch that raises is tried item by item, and no item is lost."""
+
+import time
+
+import torch
+
+from agentprim.engine import Engine, Output
+from agentprim.evaluate.base import Item, Method, Task
+from agentprim.evaluate.job import Job, asked, material, seed_of
+
+
+def answer(engine: Engine, task: Task, method: Method, job: Job) -> list[dict]:
+    """Answer and grade the items of a job.
+
+    Args:
+        engine: The model.
+        task: Grades the answers.
+        method: Gives them. One with a true `takes_material` is called with a further argument,
+            what its sender has read, one text a question.
+        job: The items.
+
+    Returns:
+        One JSON-serialisable row an item, in order. A row with `"failed"` has no answer, or no
+        grade, and says why.
+    """
+    try:
+        return _batch(engine, task, method, job)
+    except Exception as error:
+        fault = f"{type(error).__name__}: {' '.join(str(error).split())}"
+    # here nothing holds the frames of the fault any longer, and so none of their pages
+    if len(job.items) == 1:
+        return [{**_about(job, job.items[0]), "failed": fault}]
+    return [row for one in job.singly() for row in answer(engine, task, method, one)]
+
+
+def _batch(engine: Engine, task: Task, method: Method, job: Job) -> list[dict]:
+    seeds = [seed_of(job.seed, job.task, item) for item in job.items]
+    if getattr(method, "takes_material", False):
+        given = [[item.question for item in job.items]]
+        more = [[material(item) for item in job.items]]
+    else:
+        given, more = [[asked(item) for item in job.items]], []
+    engine.pool.peak_pages = 0
+    begun = time.perf_counter()
+    outputs = method(engine, *given, job.limits, seeds, *more)
+    seconds = (time.perf_counter() - begun) / len(job.items)
+    if len(outputs) != len(job.items):
+        raise RuntimeError(f"{job.method} must answer {len(job.items)} items, got {len(outputs)}")
+    peak = engine.pool.peak_pages * engine.pool.page_size
+    shared = {"batch": len(job.items), "pool_tokens": peak, "threads": torch.get_num_threads()}
+    return [
+        {
+            **_about(job, item), **_answered(out), **_graded(task, item, str(out)),
+            "seconds": seconds, **shared,
+        }
+        for item, out in zip(job.items, outputs, strict=True)
+    ]  # fmt: skip
+
+
+def _about(job: Job, item: Item) -> dict:
+    return {"key": item.id, "group": item.group, "seed": seed_of(job.seed, job.task, item)}
+
+
+def _answered(out: Output) -> dict:
+    roles = {name: _nonzero(cost) for name, cost in out.usage.to_dict().items()}
+    usage = {"total": _nonzero(out.usage.total.to_dict()), "roles": roles}
+    return {"text": str(out), "finish": out.finish, "usage": usage, "trace": summary(out)}
+
+
+def _nonzero(cost: dict) -> dict:
+    return {name: value for name, value in cost.items() if value}
+
+
+def _graded(task: Task, item: Item, text: str) -> dict:
+    try:
+        grade = task.grade(item, text)
+    except Exception as error:
+        return {"failed": f"grading: {type(error).__name__}: {' '.join(str(error).split())}"}
+    return {
+        "correct": bool(grade.correct), "extracted": grade.extracted, "reason": grade.reason,
+        "scores": {name: float(value) for name, value in grade.scores.items()},
+    }  # fmt: skip
+
+
+def summary(out: Output) -> dict:
+    """Summarise a trace: events by kind, hand-overs and what they carried, decisions."""
+    kinds: dict[str, int] = {}
+    for event in out.trace:
+        kinds[event.kind] = kinds.get(event.kind, 0) + 1
+    handed = [event.detail for event in out.trace if event.kind == "handover"]
+    return {
+        "events": kinds, "handovers": len(handed),
+        "handed_tokens": sum(detail.get("tokens", 0) for detail in handed),
+        "joins": sorted({str(detail.get("join", "")) for detail in handed}),
+        "decisions": out.usage.decision_calls,
+    }  # fmt: skip

@@ -1,0 +1,1 @@
+"""Workers: who answers jobs - this process, several processes, or a Ray cluster."""
