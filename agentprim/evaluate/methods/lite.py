@@ -1,0 +1,91 @@
+"""LiteWorkflow, and its control that routes and reviews everything in words."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agentprim.agent import Agent
+from agentprim.decide import Calibration, Decider
+from agentprim.engine import Engine, Output
+from agentprim.evaluate.base import Limits
+from agentprim.evaluate.methods.talk import bare, mixed
+from agentprim.workflow.lite import Budget, Expert, LiteWorkflow
+
+# whoever acted last may have the last word, so each of them ends with an answer
+EXPERTS = {
+    "analyst": (
+        "works out what is given and asked, and solves",
+        "You are an analyst. Work out what is given and what is asked, then solve the task step "
+        "by step and give the final answer.",
+    ),
+    "solver": (
+        "solves the task step by step",
+        "You are a solver. Solve the task step by step and give the final answer.",
+    ),
+    "verifier": (
+        "checks the work and corrects it",
+        "You are a verifier. Check the work on the task, correct it where it is wrong, and give "
+        "the final answer.",
+    ),
+}
+REVIEWER = "You are a reviewer. Check work against its criterion. Say exactly what is wrong."
+CRITERION = "Is the task solved correctly and completely?"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lite:
+    """*Jev-LiteMAS* (arXiv 2610.21411): bounded decisions route and screen.
+
+    Only flagged work is reviewed in words. The decider reads its decisions out of the model under
+    test; in the paper it is a hosted decision model. The paper's experts differ from benchmark to
+    benchmark and may be other models; here the same three play for every task. The decider is not
+    calibrated unless `calibration` is given.
+
+    With `words=True` it is the generative control: the same experts and budget, but the router
+    chooses in words and the reviewer reads every piece of work (the paper's "LAS" baseline is not
+    identified in public; this is what we take it to be).
+
+    Attributes:
+        words: Whether decisions are generated.
+        comm: `"kv"`, or `"text"` for the text twin.
+        calls: Budget of one task.
+        repairs: Most repairs of one piece of work.
+        calibration: Of the decider.
+    """
+
+    name: str = "lite"
+    about: str = "experts routed and screened by bounded decisions (arXiv 2610.21411)"
+    words: bool = False
+    comm: str = "kv"
+    calls: int = 6
+    repairs: int = 1
+    calibration: Calibration | None = None
+
+    def __call__(
+        self, engine: Engine, questions: Sequence[str], limits: Limits, seeds: Sequence[int]
+    ) -> list[Output]:
+        """Answer; see `Method`."""
+        if not questions:
+            return []
+        by = {"router": "llm", "screening": "llm"} if self.words else {}
+        flow = LiteWorkflow(
+            self._experts(engine, limits), Decider(engine, calibration=self.calibration),
+            self._agent(engine, "reviewer", REVIEWER, limits), Budget(calls=self.calls),
+            comm=self.comm, repairs=self.repairs, max_new_tokens=limits.max_new_tokens,
+            review_tokens=limits.max_new_tokens, name=self.name, **by,
+        )  # fmt: skip
+        # the workflow adds a task's place in the batch to its seed, which must not matter here
+        drawn = [mixed(seed) - (place << 20) for place, seed in enumerate(seeds)]
+        return [bare(out) for out in flow(list(questions), seed=drawn)]
+
+    def _experts(self, engine: Engine, limits: Limits) -> list[Expert]:
+        return [
+            Expert(name=name, agent=self._agent(engine, name, system, limits), duty=duty,
+                   criterion=CRITERION)
+            for name, (duty, system) in EXPERTS.items()
+        ]  # fmt: skip
+
+    @staticmethod
+    def _agent(engine: Engine, name: str, system: str, limits: Limits) -> Agent:
+        agent = Agent(engine, system, name=name, temperature=limits.temperature, top_p=limits.top_p)
+        agent.prepare()
+        return agent
