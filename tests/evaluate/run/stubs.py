@@ -71,3 +71,21 @@ def method(name: str):
 
 
 REGISTRY = Registry(task=task, method=method)
+
+
+class Killed(Asks):
+    """Is killed when it has answered some batches."""
+
+    after: int | None = None
+
+    def __call__(self, engine, questions, limits, seeds):
+        if len(self.seen) == self.after:
+            raise KeyboardInterrupt
+        return super().__call__(engine, questions, limits, seeds)
+
+
+def counting(*, killed_after: int | None = None) -> tuple[Asks, Registry]:
+    """Return a method that counts its items and may be killed, and a registry that gives it."""
+    single = Killed("single", "Say it.")
+    single.after = killed_after
+    return single, Registry(task=task, method=lambda name: reader(name) or single)

@@ -10,7 +10,7 @@ from agentprim.evaluate.workers.desk import Model
 from agentprim.evaluate.workers.serial import Serial
 from tests.evaluate.run import stubs
 from tests.evaluate.run.conftest import SETTING, changed, rows
-from tests.evaluate.run.stubs import Asks, Letters, Registry, reader
+from tests.evaluate.run.stubs import counting
 
 
 @pytest.fixture(scope="module")
@@ -19,19 +19,6 @@ def whole(tmp_path_factory, engine, folder):
     workers = Serial(Model(name=folder), stubs.REGISTRY, load=lambda: engine)
     run(load(SETTING, stubs.REGISTRY), workers, "tiny", out)
     return rows(out)
-
-
-def counting(*, killed_after: int | None = None):
-    """Return a registry whose method counts its items, and may be killed."""
-
-    class Counting(Asks):
-        def __call__(self, engine, questions, limits, seeds):
-            if killed_after is not None and len(self.seen) == killed_after:
-                raise KeyboardInterrupt
-            return super().__call__(engine, questions, limits, seeds)
-
-    single = Counting("single", "Say it.")
-    return single, Registry(task=lambda _: Letters(), method=lambda n: reader(n) or single)
 
 
 def test_a_killed_run_goes_on_and_equals_an_uninterrupted_one(go, whole, tmp_path):
