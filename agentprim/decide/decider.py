@@ -74,8 +74,23 @@ class Decider:
         if not questions:
             raise ValueError("questions must have at least one entry, got none")
         begun = time.perf_counter()
-        found = self.backend(state, questions)
-        seconds = (time.perf_counter() - begun) / len(questions)
+        return self._decided(questions, self.backend(state, questions), begun)
+
+    def ask_each(self, asked: Sequence[tuple[Question, object]]) -> list[Decision]:
+        """Answer questions about states of their own: pairs of a question and a state.
+
+        An engine answers all as one batch, other backends one after the other.
+        """
+        begun = time.perf_counter()
+        each = getattr(self.backend, "each", None)
+        if each is not None:
+            found = each([(state, question) for question, state in asked]) if asked else []
+        else:
+            found = [self.backend(state, [question])[0] for question, state in asked]
+        return self._decided([question for question, _ in asked], found, begun)
+
+    def _decided(self, questions: list[Question], found, begun: float) -> list[Decision]:
+        seconds = (time.perf_counter() - begun) / max(1, len(questions))
         return [
             decide(
                 question.kind,

@@ -56,24 +56,37 @@ class Local:
             TypeError, ValueError: The state is empty, not live, or of another engine.
             PoolExhausted: The pool is too small.
         """
-        cached = _cached(state)
-        with self._read_text(state) if cached is None else self._fork(cached) as kv:
-            found = self._score(kv, questions)
-            if cached is None:  # reading the state is part of the first question's cost
-                found[0] = replace(found[0], tokens=found[0].tokens + len(kv))
+        return self.each([(state, question) for question in questions])
+
+    def each(self, asked: Sequence[tuple[str | KV | Output, Question]]) -> list[Scores]:
+        """Score questions about states of their own, all as one batch; see `__call__`.
+
+        A state that is given as text more than once is read once, at the first question's cost.
+        """
+        texts = dict.fromkeys(state for state, _ in asked if _cached(state) is None)
+        read_now = dict(zip(texts, self._read_texts(list(texts)), strict=True))
+        kvs = [self._kv(state, read_now) for state, _ in asked]
+        questions = [question for _, question in asked]
+        found = self._score(kvs, questions)
+        for number, (state, _) in enumerate(asked):
+            if _cached(state) is None and (kv := read_now.pop(state, None)) is not None:
+                found[number] = replace(found[number], tokens=found[number].tokens + len(kv))
         return self._corrected(questions, found) if self.prior else found
 
-    def _read_text(self, state: str) -> KV:
-        if not isinstance(state, str):
-            raise TypeError(f"state must be text, a KV or an Output, got {type(state).__name__}")
-        if not state.strip():
-            raise ValueError("state must have at least one character, got an empty text")
-        return self.engine.prefill(self._chat.system(f"{self.instructions}\n\n{state}"))
+    def _read_texts(self, texts: list[str]) -> list[KV]:
+        for text in texts:
+            if not isinstance(text, str):
+                raise TypeError(f"state must be text, a KV or an Output, got {type(text).__name__}")
+            if not text.strip():
+                raise ValueError("state must have at least one character, got an empty text")
+        prompts = [self._chat.system(f"{self.instructions}\n\n{text}") for text in texts]
+        return self.engine.prefill(prompts) if prompts else []
 
-    def _fork(self, kv: KV) -> KV:
-        return check_live(kv, "state", self.engine.pool).fork()
+    def _kv(self, state, read_now: dict) -> KV:
+        cached = _cached(state)
+        return read_now[state] if cached is None else check_live(cached, "state", self.engine.pool)
 
-    def _score(self, kv: KV, questions: Sequence[Question]) -> list[Scores]:
+    def _score(self, kvs: list[KV], questions: Sequence[Question]) -> list[Scores]:
         turns = [
             self._chat.turn([{"role": "user", "content": question.prompt}])
             for question in questions
@@ -87,7 +100,7 @@ class Local:
         passes = self._in_one_pass if at_once else self._in_two_passes
         log_probs: list[list[float]] = [[] for _ in questions]
         tokens = [0 if at_once else len(turn) for turn in turns]
-        for (number, ids), (before, after) in zip(rows, passes(kv, turns, rows), strict=True):
+        for (number, ids), (before, after) in zip(rows, passes(kvs, turns, rows), strict=True):
             log_probs[number].append(sequence_log_prob(before, after, ids, self._ends))
             tokens[number] += len(ids) + (len(turns[number]) if at_once else 0)
         return [
@@ -95,10 +108,12 @@ class Local:
             for line, count in zip(log_probs, tokens, strict=True)
         ]
 
-    def _in_one_pass(self, kv: KV, turns: list[list[int]], rows: list) -> list:
+    def _in_one_pass(self, kvs: list[KV], turns: list[list[int]], rows: list) -> list:
         """Read the question again for each option: one pass over the weights instead of two."""
         states = read(
-            self.engine, [[*turns[number], *ids] for number, ids in rows], [kv] * len(rows)
+            self.engine,
+            [[*turns[number], *ids] for number, ids in rows],
+            [kvs[number] for number, _ in rows],
         )[1]
         heads = [len(turns[number]) for number, _ in rows]
         return [
@@ -106,9 +121,9 @@ class Local:
             for head, state in zip(heads, states, strict=True)
         ]
 
-    def _in_two_passes(self, kv: KV, turns: list[list[int]], rows: list) -> list:
+    def _in_two_passes(self, kvs: list[KV], turns: list[list[int]], rows: list) -> list:
         """Read each question once, then every option on a fork of it."""
-        asked, states = read(self.engine, turns, [kv] * len(turns))
+        asked, states = read(self.engine, turns, kvs)
         before = [self._log_probs(state[-1]) for state in states]
         _, after = read(
             self.engine, [ids for _, ids in rows], [asked[number] for number, _ in rows]
@@ -119,11 +134,12 @@ class Local:
         ]
 
     def _corrected(self, questions: Sequence[Question], found: list[Scores]) -> list[Scores]:
-        missing = [question for question in questions if question not in self._priors]
+        missing = list(dict.fromkeys(one for one in questions if one not in self._priors))
         spent = [0] * len(found)
         if missing:
             with self.engine.prefill(self._chat.system(self.instructions)) as empty:
-                for question, scores in zip(missing, self._score(empty, missing), strict=True):
+                without = self._score([empty] * len(missing), missing)
+                for question, scores in zip(missing, without, strict=True):
                     self._priors[question] = scores.log_probs
                     spent[questions.index(question)] += scores.tokens
         return [

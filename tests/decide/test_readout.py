@@ -1,5 +1,6 @@
 """Decisions of a local model are probabilities of whole replies, whatever the order or batch."""
 
+import gc
 import itertools
 import math
 
@@ -59,6 +60,23 @@ def test_questions_asked_together_are_answered_like_single_ones(at_once, monkeyp
         alone = decider.ask([question], kv)[0]
         assert decision.probabilities == pytest.approx(alone.probabilities, abs=1e-4)
         assert decision.tokens == alone.tokens
+
+
+@pytest.mark.parametrize("at_once", [0, 10_000])
+@pytest.mark.parametrize("prior", [False, True])
+def test_states_of_their_own_are_judged_together_like_single_ones(at_once, prior, monkeypatch):
+    monkeypatch.setattr(readout, "AT_ONCE", at_once)
+    one = engine()
+    decider = Decider(one, prior=prior)
+    states = [one.prefill(A), STATE, one.prefill(A[:3]), STATE]
+    asked = list(zip([ASKED[0], ASKED[1], ASKED[0], ASKED[2]], states, strict=True))
+    together = decider.ask_each(asked)
+    for (question, state), decision in zip(asked, together, strict=True):
+        alone = decider.ask([question], state)[0]
+        assert decision.probabilities == pytest.approx(alone.probabilities, abs=1e-4)
+    again = decider.ask_each(asked)
+    assert again[1].tokens == decider.ask([ASKED[1]], STATE)[0].tokens > again[3].tokens
+    assert decider.ask_each([]) == []
 
 
 @pytest.mark.parametrize("listed", [True, False])
@@ -138,6 +156,7 @@ def test_a_prior_takes_away_what_is_said_without_a_state():
 def test_the_pool_and_the_state_are_as_before():
     one = engine()
     kv = one.prefill(A)
+    gc.collect()  # what earlier tests left in circles
     free, spans = one.pool.num_free, kv.spans
     Decider(one).ask(ASKED, kv)
     assert one.pool.num_free == free and kv.spans == spans

@@ -41,30 +41,29 @@ def _groups(waiting: dict[int, Request]) -> list[list[int]]:
     """Put together what one call can answer."""
     groups: dict[object, list[int]] = {}
     for index, request in waiting.items():
-        key = (id(request.agent), request.max_new_tokens) if isinstance(request, Act) else index
+        if isinstance(request, Act):
+            key = (id(request.agent), request.max_new_tokens)
+        else:
+            key = id(request.decider)
         groups.setdefault(key, []).append(index)
     return list(groups.values())
 
 
 def _answer(requests: list[Request]) -> list[Reply]:
-    if isinstance(requests[0], Ask):
-        return [_decide(one) for one in requests]
-    if len(requests) > 1 and not hasattr(requests[0].agent, "engine"):
+    local = hasattr(getattr(requests[0], "agent", None), "engine")
+    if len(requests) > 1 and isinstance(requests[0], Act) and not local:
         with ThreadPoolExecutor(AT_ONCE) as threads:  # it has no batch of its own to gain from
             return [replies[0] for replies in threads.map(lambda one: _answer([one]), requests)]
     try:
-        return _act(requests)
-    except Exception as error:  # an agent may be anybody's; its fault belongs to its task
+        return _decide(requests) if isinstance(requests[0], Ask) else _act(requests)
+    except Exception as error:  # agents may be anybody's; a fault belongs to its task
         if len(requests) == 1:
             return [Failure(error=error)]
         return [_answer([one])[0] for one in requests]
 
 
-def _decide(request: Ask) -> Reply:
-    try:
-        return request.decider.ask(request.questions, request.state)
-    except Exception as error:  # a backend may be anybody's too
-        return Failure(error=error)
+def _decide(requests: list[Ask]) -> list[Reply]:
+    return requests[0].decider.ask_each([(one.question, one.state) for one in requests])
 
 
 def _act(requests: list[Act]) -> list[Output]:

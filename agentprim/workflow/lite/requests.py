@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agentprim.decide import Decider, Question
+from agentprim.decide import Decider, Decision, Question
 from agentprim.engine import Output
 from agentprim.primitives.prompts import said
 
@@ -30,10 +30,10 @@ class Act:
 
 @dataclass(frozen=True, kw_only=True)
 class Ask:
-    """Let a decider answer bounded questions about a state."""
+    """Let a decider answer a bounded question about a state."""
 
     decider: Decider
-    questions: tuple[Question, ...]
+    question: Question
     state: Any
 
 
@@ -49,7 +49,7 @@ class Failure:
 
 
 Request = Act | Ask
-Reply = Output | list | Failure
+Reply = Output | Decision | Failure
 
 
 def hand(act: Act) -> tuple[str, list[Output]]:

@@ -4,7 +4,7 @@ from collections.abc import Generator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from agentprim.decide import Decision, Question
+from agentprim.decide import Question
 from agentprim.engine import Event, Output, Usage
 from agentprim.workflow.lite.artifact import Artifact, current
 from agentprim.workflow.lite.budget import Spent
@@ -70,14 +70,13 @@ class Task:
 
     def decide(self, activity: str, decider, question: Question, state) -> Steps:
         """Ask for a decision and count it; return it or its Failure."""
-        reply = yield Ask(decider=decider, questions=(question,), state=state)
+        reply = yield Ask(decider=decider, question=question, state=state)
         if isinstance(reply, Failure):
             self.note("failure", activity, agent="decider", error=str(reply))
             return reply
-        decision: Decision = reply[0]
-        cost = {"decision_tokens": decision.tokens, "seconds": decision.seconds}
+        cost = {"decision_tokens": reply.tokens, "seconds": reply.seconds}
         self.usage += Usage.of(activity, decision_calls=1, **cost)
-        return decision
+        return reply
 
     def keep(self, expert: str, output: Output, repairs: Artifact | None = None) -> Artifact:
         """Add a piece of work."""
