@@ -2,16 +2,19 @@
 
 #include <algorithm>
 #include <cstring>
-
-#include "stream.h"
+#include <numeric>
 
 namespace agentprim {
 
 namespace {
 
-constexpr int64_t kAside = 4096;  // bytes of keys that are turned aside before they are streamed
+constexpr int64_t kAside = 512, kLine = 64;  // bytes
 
-bool whole(const View& cache) { return cache.slot_stride == cache.row_bytes(); }
+// whole lines, if they are not too long
+int64_t rows_aside(int64_t row_bytes) {
+  const int64_t lines = kLine / std::gcd(kLine, row_bytes);
+  return std::max(kAside / row_bytes / lines, int64_t{1}) * lines;
+}
 
 }  // namespace
 
@@ -19,61 +22,47 @@ Mover::Mover(const Ends& ends, const Rotation& rotation, bool interleaved, const
              int64_t layer, bool streams)
     : ends_(ends), rotation_(rotation), interleaved_(interleaved), lanes_(lanes), layer_(layer),
       streams_(streams), turned_(2 * rotation.half * ends.out_k.item),
-      aside_(std::max(kAside, ends.out_k.row_bytes())) {}
+      aside_rows_(rows_aside(ends.out_k.row_bytes())),
+      aside_(streams && turned_ ? aside_rows_ * ends.out_k.row_bytes() : 0) {}
 
-char* Mover::target(const View& out, const Part& part) const {
-  return out.at(layer_, part.run.target_page, part.head, part.run.target_offset);
-}
-
-const char* Mover::source(const View& in, const Part& part) const {
-  return in.at(layer_, part.run.source_page, part.head, part.run.source_offset);
-}
-
-void Mover::keys(const Part& part, const Part& next) {
-  const View &out = ends_.out_k, &in = ends_.k_cache;
-  const int64_t count = part.run.count;
-  char* to = target(out, part);
-  const char *from = source(in, part), *ahead = source(in, next);
-  if (!turned_) return copy(to, out, from, in, count, ahead);
-  if (!streams_ || !whole(out)) return turn(to, out.slot_stride, from, part, count, ahead);
-  const int64_t row_bytes = out.row_bytes(), some = aside_.size() / row_bytes;
-  for (int64_t done = 0; done < count; done += some) {
-    const int64_t rows = std::min(some, count - done), skipped = done * in.slot_stride;
-    turn(aside_.data(), row_bytes, from + skipped, part, rows, ahead + skipped);
-    stream(to + done * row_bytes, aside_.data(), rows * row_bytes, aside_.data());
+void Mover::move(const Part& part, const Part& next) {
+  const Turn keys = rows(ends_.out_k, ends_.k_cache, part, next);
+  const Turn values = rows(ends_.out_v, ends_.v_cache, part, next);
+  const int64_t key_bytes = ends_.out_k.row_bytes(), value_bytes = ends_.out_v.row_bytes();
+  const int64_t dtype = static_cast<int64_t>(ends_.dtype), row = part.run.row;
+  if (streams_ && turned_) {
+    const Turned all{keys, values, key_bytes, value_bytes, aside_.data(), aside_rows_};
+    return lanes_.stream_turned[dtype](all, rotation_.cos(layer_, row), rotation_.sin(layer_, row),
+                                       rotation_.half, interleaved_);
   }
+  turned_ ? turn(keys, row) : copy(keys, key_bytes);
+  copy(values, value_bytes);
 }
 
-void Mover::values(const Part& part, const Part& next) const {
-  const View &out = ends_.out_v, &in = ends_.v_cache;
-  copy(target(out, part), out, source(in, part), in, part.run.count, source(in, next));
+Turn Mover::rows(const View& out, const View& in, const Part& part, const Part& next) const {
+  const Run &run = part.run, &later = next.run;
+  return {out.at(layer_, run.target_page, part.head, run.target_offset), out.slot_stride,
+          in.at(layer_, run.source_page, part.head, run.source_offset), in.slot_stride, run.count,
+          in.at(layer_, later.source_page, next.head, later.source_offset)};
 }
 
-void Mover::turn(char* to, int64_t stride, const char* from, const Part& part, int64_t count,
-                 const char* ahead) const {
-  const int64_t row = part.run.row, in_stride = ends_.k_cache.slot_stride;
-  lanes_.turn[static_cast<int>(ends_.dtype)]({to, stride, from, in_stride, count, ahead},
-                                             rotation_.cos(layer_, row),
+void Mover::turn(const Turn& rows, int64_t row) const {
+  lanes_.turn[static_cast<int>(ends_.dtype)](rows, rotation_.cos(layer_, row),
                                              rotation_.sin(layer_, row), rotation_.half,
                                              interleaved_);
   const int64_t rest = ends_.out_k.row_bytes() - turned_;
-  for (int64_t i = 0; rest && i < count; ++i) {
-    std::memcpy(to + i * stride + turned_, from + i * in_stride + turned_, rest);
+  for (int64_t i = 0; rest && i < rows.count; ++i) {
+    std::memcpy(rows.out + i * rows.out_stride + turned_, rows.in + i * rows.in_stride + turned_,
+                rest);
   }
 }
 
-void Mover::copy(char* to, const View& out, const char* from, const View& in, int64_t count,
-                 const char* ahead) const {
-  const int64_t row_bytes = out.row_bytes();
-  const bool at_once = whole(out) && whole(in);
-  const int64_t pieces = at_once ? 1 : count, bytes = at_once ? count * row_bytes : row_bytes;
+void Mover::copy(const Turn& rows, int64_t row_bytes) const {
+  if (streams_) return lanes_.stream(rows, row_bytes);
+  const bool whole = at_once(rows, row_bytes);
+  const int64_t pieces = whole ? 1 : rows.count, bytes = whole ? rows.count * row_bytes : row_bytes;
   for (int64_t i = 0; i < pieces; ++i) {
-    const int64_t skipped = i * in.slot_stride;
-    if (streams_) {
-      stream(to + i * out.slot_stride, from + skipped, bytes, ahead + skipped);
-    } else {
-      std::memcpy(to + i * out.slot_stride, from + skipped, bytes);
-    }
+    std::memcpy(rows.out + i * rows.out_stride, rows.in + i * rows.in_stride, bytes);
   }
 }
 

@@ -1,8 +1,7 @@
 // moves runs of one layer: keys turned on the way, values as they are
 #pragma once
 
-#include <vector>
-
+#include "aligned.h"
 #include "runs.h"
 
 namespace agentprim {
@@ -20,16 +19,12 @@ class Mover {
         int64_t layer, bool streams);
 
   // what `next` will read comes closer meanwhile
-  void keys(const Part& part, const Part& next);
-  void values(const Part& part, const Part& next) const;
+  void move(const Part& part, const Part& next);
 
  private:
-  char* target(const View& out, const Part& part) const;
-  const char* source(const View& in, const Part& part) const;
-  void turn(char* to, int64_t stride, const char* from, const Part& part, int64_t count,
-            const char* ahead) const;
-  void copy(char* to, const View& out, const char* from, const View& in, int64_t count,
-            const char* ahead) const;
+  Turn rows(const View& out, const View& in, const Part& part, const Part& next) const;
+  void turn(const Turn& rows, int64_t row) const;
+  void copy(const Turn& rows, int64_t row_bytes) const;
 
   const Ends& ends_;
   const Rotation& rotation_;
@@ -38,7 +33,8 @@ class Mover {
   const int64_t layer_;
   const bool streams_;
   const int64_t turned_;  // bytes of a key
-  std::vector<char> aside_;
+  const int64_t aside_rows_;
+  Aligned<char> aside_;  // keys that are turned and not yet streamed
 };
 
 }  // namespace agentprim

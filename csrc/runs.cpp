@@ -62,8 +62,7 @@ void Runs::move(const Rotation& rotation, bool interleaved, int64_t threads,
       // about as many bytes ahead as arrive while these are worked on
       const int64_t ahead = std::max<int64_t>(1, kAhead / (now.run.count * k.row_bytes()));
       const Part next = part(std::min(i + ahead, last));
-      mover.keys(now, next);
-      mover.values(now, next);
+      mover.move(now, next);
     }
     if (streams) end_streams();
   });

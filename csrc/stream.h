@@ -9,9 +9,7 @@ namespace agentprim {
 // from so many written bytes on, caches would not keep them anyway
 constexpr int64_t kStreamBytes = int64_t{32} << 20;
 
-// memcpy whose writes other threads see only after `end_streams`; meanwhile the bytes at `ahead`,
-// which will be read next, come closer
-void stream(char* to, const char* from, int64_t bytes, const char* ahead);
+// other threads see what `Lanes::stream` has written only after this
 void end_streams();
 
 }  // namespace agentprim

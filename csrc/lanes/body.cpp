@@ -4,6 +4,7 @@
 #include "lanes/attend_few.h"
 #include "lanes/attend_many.h"
 #include "lanes/lanes.h"
+#include "lanes/stream_rows.h"
 #include "lanes/turn_rows.h"
 
 namespace agentprim {
@@ -37,6 +38,8 @@ const Lanes AP_TABLE(AP_ISA) = {
     AP_NAME(AP_ISA),
     kLanes,
     {turn_rows<float>, turn_rows<Half>, turn_rows<Bfloat>},
+    stream_rows,
+    {stream_turned<float>, stream_turned<Half>, stream_turned<Bfloat>},
     {widen_all<float>, widen_all<Half>, widen_all<Bfloat>},
     {narrow_all<float>, narrow_all<Half>, narrow_all<Bfloat>},
     {attend_few<float>, attend_few<Half>, attend_few<Bfloat>},

@@ -35,7 +35,7 @@ struct Rows {
   float* out;     // [padded][v_padded], not yet divided by sum
 };
 
-// rows whose first `2 * half` dims are turned; strides in bytes
+// rows on their way, perhaps turned; strides in bytes
 struct Turn {
   char* out;  // may be `in`, with the same stride
   int64_t out_stride;
@@ -45,6 +45,26 @@ struct Turn {
   const char* ahead;  // rows that will be read next, `in_stride` apart; `in` where none are known
 };
 
+// at most `most` of the rows from `first` on
+static inline Turn some_rows(const Turn& rows, int64_t first, int64_t most) {
+  const int64_t left = rows.count - first, skipped = first * rows.in_stride;
+  return {rows.out + first * rows.out_stride, rows.out_stride, rows.in + skipped, rows.in_stride,
+          left < most ? left : most, rows.ahead + skipped};
+}
+
+// rows that follow each other without gaps
+static inline bool at_once(const Turn& rows, int64_t row_bytes) {
+  return rows.out_stride == row_bytes && rows.in_stride == row_bytes;
+}
+
+// keys that are turned, and as many values as they are
+struct Turned {
+  Turn keys, values;
+  int64_t key_bytes, value_bytes;  // of a row
+  char* aside;                     // scratch: [aside_rows][key_bytes]
+  int64_t aside_rows;
+};
+
 // members with three functions have one for each Dtype
 struct Lanes {
   const char* name;
@@ -52,6 +72,10 @@ struct Lanes {
 
   void (*turn[3])(const Turn& rows, const float* cos, const float* sin, int64_t half,
                   bool interleaved);
+  // past the caches: other threads see the rows only after `end_streams`
+  void (*stream)(const Turn& rows, int64_t row_bytes);
+  void (*stream_turned[3])(const Turned& all, const float* cos, const float* sin, int64_t half,
+                           bool interleaved);
   void (*widen[3])(float* out, const char* in, int64_t count);
   void (*narrow[3])(char* out, const float* in, int64_t count);
   // up to kFewRows rows, keys and values as they are stored

@@ -4,7 +4,7 @@
 #include "floats.h"
 #include "lanes/vector.h"
 
-#ifdef __F16C__
+#ifdef __SSE2__
 // GCC 12 takes the undefined registers of its own intrinsics for mistakes
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
@@ -100,14 +100,37 @@ inline Two load_pairs(const Bfloat* from) {
   return {(Vf)(bits << 16), (Vf)(bits & static_cast<int>(0xffff0000))};
 }
 
-// the upper half is the number rounded to nearest even; NaN stays NaN
-inline Vu rounded(Vf v) {
-  const Vu bits = (Vu)v;
-  return v == v ? bits + 0x7fff + (bits >> 16 & 1) : bits | 0x400000;
+inline bool any_nan(Two two) {
+#if defined(__AVX512F__)
+  return _mm512_cmp_ps_mask(two.first, two.second, _CMP_UNORD_Q);
+#elif defined(__AVX__)
+  return _mm256_movemask_ps(_mm256_cmp_ps(two.first, two.second, _CMP_UNORD_Q));
+#elif defined(__SSE2__)
+  return _mm_movemask_ps(_mm_cmpunord_ps(two.first, two.second));
+#else
+  const Vi nan = (two.first != two.first) | (two.second != two.second);
+  int any = 0;
+  for (int i = 0; i < kLanes; ++i) any |= nan[i];
+  return any;
+#endif
 }
 
+// the upper half is the number rounded to nearest even
+inline Vu rounded(Vf v) {
+  const Vu bits = (Vu)v;
+  return bits + 0x7fff + (bits >> 16 & 1);
+}
+
+// likewise, and NaN stays NaN
+inline Vu rounded_or_nan(Vf v) { return v == v ? rounded(v) : (Vu)v | 0x400000; }
+
 inline void save_pairs(Bfloat* to, Two pairs) {
-  const Vu bits = rounded(pairs.first) >> 16 | (rounded(pairs.second) & 0xffff0000);
+  Vu first = rounded(pairs.first), second = rounded(pairs.second);
+  if (__builtin_expect(any_nan(pairs), false)) {
+    first = rounded_or_nan(pairs.first);
+    second = rounded_or_nan(pairs.second);
+  }
+  const Vu bits = first >> 16 | (second & 0xffff0000);
   __builtin_memcpy(to, &bits, sizeof bits);
 }
 
@@ -126,6 +149,17 @@ inline Two in_order_of(const float* from) {
 template <>
 inline Two in_order_of<Bfloat>(const float* from) {
   return load_pairs(from);
+}
+
+template <typename T>
+inline void put_in_order_of(float* to, const float* from, int64_t count) {
+  int64_t i = 0;
+  for (; i + 2 * kLanes <= count; i += 2 * kLanes) {
+    const Two two = in_order_of<T>(from + i);
+    save(to + i, two.first);
+    save(to + i + kLanes, two.second);
+  }
+  if (i < count) __builtin_memcpy(to + i, from + i, (count - i) * sizeof(float));
 }
 
 template <typename T>

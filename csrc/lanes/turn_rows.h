@@ -13,11 +13,11 @@ inline Vf turned_a(Vf a, Vf b, Vf cos, Vf sin) { return a * cos - b * sin; }
 inline Vf turned_b(Vf a, Vf b, Vf cos, Vf sin) { return b * cos + a * sin; }
 
 // as many pairs as two vectors hold, in all rows, so that angles stay in registers; each step reads
-// all that it writes before it writes, and may go in place
-template <typename T>
+// all that it writes before it writes, and may go in place. Angles lie in the order of an Order.
+template <typename T, typename Order>
 inline void turn_halves(const Turn& rows, const float* cos, const float* sin, int64_t i,
                         int64_t half) {
-  const Two c = in_order_of<T>(cos + i), s = in_order_of<T>(sin + i);
+  const Two c = in_order_of<Order>(cos + i), s = in_order_of<Order>(sin + i);
   for (int64_t row = 0; row < rows.count; ++row) {
     T* to = reinterpret_cast<T*>(rows.out + row * rows.out_stride) + i;
     const T* from = reinterpret_cast<const T*>(rows.in + row * rows.in_stride) + i;
@@ -45,14 +45,14 @@ inline void turn_neighbours(const Turn& rows, const float* cos, const float* sin
   }
 }
 
-template <typename T>
+template <typename T, typename Order = T>
 inline void turn_block(const Turn& rows, const float* cos, const float* sin, int64_t half,
                        bool interleaved) {
   int64_t i = 0;
   if (interleaved) {
     for (; i + kLanes <= half; i += kLanes) turn_neighbours<T>(rows, cos, sin, i);
   } else {
-    for (; i + 2 * kLanes <= half; i += 2 * kLanes) turn_halves<T>(rows, cos, sin, i, half);
+    for (; i + 2 * kLanes <= half; i += 2 * kLanes) turn_halves<T, Order>(rows, cos, sin, i, half);
   }
   const int64_t step = interleaved ? 2 : 1, other = interleaved ? 1 : half;
   for (int64_t row = 0; i < half && row < rows.count; ++row) {
@@ -71,10 +71,7 @@ void turn_rows(const Turn& rows, const float* cos, const float* sin, int64_t hal
                bool interleaved) {
   constexpr int64_t kBlock = 16;  // rows that the nearest cache holds from one pass to the next
   for (int64_t row = 0; row < rows.count; row += kBlock) {
-    const int64_t left = rows.count - row, skipped = row * rows.in_stride;
-    const Turn block{rows.out + row * rows.out_stride, rows.out_stride, rows.in + skipped,
-                     rows.in_stride, left < kBlock ? left : kBlock, rows.ahead + skipped};
-    turn_block<T>(block, cos, sin, half, interleaved);
+    turn_block<T>(some_rows(rows, row, kBlock), cos, sin, half, interleaved);
   }
 }
 

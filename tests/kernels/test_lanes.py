@@ -127,3 +127,23 @@ def test_threads_that_share_heads_agree_with_one(compiled, monkeypatch):
     monkeypatch.setattr(torch, "get_num_threads", lambda: 4)
     ak.rotate_(cache, **case, impl="cpp")
     torch.testing.assert_close(cache, want, rtol=0, atol=1e-6)
+
+
+@pytest.mark.usefixtures("isa")
+@pytest.mark.parametrize("interleaved", [False, True])
+def test_rotate_keeps_nan_of_any_bits(interleaved):
+    patterns = torch.arange(-(2**15), 2**15).to(torch.int16).view(torch.bfloat16)
+    cache = patterns.view(1, 64, 1, 16, 64).clone()
+    want = cache.clone()
+    rotation = cases.rotation([5, -9], 1, 64)
+    rotation[:, 1] = torch.tensor(0x7FFFFFFF, dtype=torch.int32).view(torch.float32)
+    case = {
+        "page_table": torch.arange(64, dtype=torch.int32),
+        "spans": torch.tensor([[0, 0, 1000, 0, -1], [0, 1000, 24, 0, -1]], dtype=torch.int32),
+        "rotation": rotation,
+        "interleaved": interleaved,
+    }
+    ak.rotate_(cache, **case, impl="cpp")
+    ak.rotate_(want, **case, impl="reference")
+    assert torch.equal(cache.isnan(), want.isnan())
+    assert cache.view(-1, 64)[1000:].isnan().all()

@@ -36,6 +36,7 @@ def arguments(dtype, dim, rotary_dim, odd_strides=False):
     [
         (torch.float32, 144, 144, False), (torch.bfloat16, 272, 256, False),
         (torch.float16, 272, 24, False), (torch.float32, 144, 64, True),
+        (torch.bfloat16, 544, 544, False),
     ],
 )  # fmt: skip
 def test_equal_the_reference(monkeypatch, threads, dtype, dim, rotary_dim, odd_strides):
