@@ -7,7 +7,7 @@ import pytest
 from agentprim import KnowledgePool, Organizer, Plan, System
 from agentprim.organizer import Remote
 from tests.cli.conftest import QUESTION
-from tests.organizer.server import answer, serving
+from tests.support.server import answer, serving
 from tests.workflow.plans import diamond, plan
 
 GOOD = plan(*diamond(), name="drawn")

@@ -1,9 +1,6 @@
 """Other backends answer the same questions: small models, and a service over HTTP."""
 
-import json
-import threading
 import time
-from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 import torch
@@ -12,44 +9,10 @@ from transformers import BertConfig, BertForSequenceClassification
 from agentprim.decide import Decider, choose, judge, score
 from agentprim.decide.remote import DecisionServiceError, Remote
 from agentprim.decide.small import Classifier, Embedding
+from tests.support.server import serving
 from tests.support.tokenizer import tiny_tokenizer
 
 QUESTIONS = [choose(["red", "blue"], "which?"), judge("is it?"), score(range(3), "how much?")]
-
-
-class Service:
-    """An HTTP server on loopback that answers with what it is told, one reply a request."""
-
-    def __init__(self, *replies):
-        self.replies, self.requests = list(replies), []
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self):
-                length = int(self.headers["Content-Length"])
-                outer.requests.append((dict(self.headers), json.loads(self.rfile.read(length))))
-                status, body = outer.replies.pop(0)
-                if body is None:
-                    time.sleep(1.0)
-                self.send_response(status)
-                self.end_headers()
-                self.wfile.write(body if isinstance(body, bytes) else json.dumps(body).encode())
-
-            def log_message(self, *args):
-                pass
-
-        self.server = HTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}/decide"
-
-    def __enter__(self):
-        self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
-        self.thread.start()
-        return self
-
-    def __exit__(self, *exception):
-        self.server.shutdown()
-        self.server.server_close()
-        self.thread.join()
 
 
 ANSWERS = {
@@ -62,11 +25,11 @@ ANSWERS = {
 
 
 def test_a_service_is_asked_typed_questions_and_believed():
-    with Service((200, ANSWERS)) as service:
-        decider = Decider(Remote(service.url, model="pinned-1", api_key="secret"))
+    with serving(ANSWERS) as (url, seen):
+        decider = Decider(Remote(url, model="pinned-1", api_key="secret"))
         which, holds, much = decider.ask(QUESTIONS, "a state")
-    headers, body = service.requests[0]
-    assert headers["Authorization"] == "Bearer secret"
+    body = seen[0]
+    assert {k.lower(): v for k, v in body["headers"].items()}["authorization"] == "Bearer secret"
     assert body["model"] == "pinned-1" and body["state"] == "a state"
     assert [body["questions"][str(i)]["type"] for i in range(3)] == ["choice", "noul", "score"]
     assert which.probabilities == pytest.approx({"red": 0.25, "blue": 0.75})
@@ -75,13 +38,13 @@ def test_a_service_is_asked_typed_questions_and_believed():
 
 
 def test_a_busy_service_is_asked_again_and_no_more_often_than_said():
-    with Service((503, {}), (429, {}), (200, ANSWERS)) as service:
-        Decider(Remote(service.url, pause=0)).ask(QUESTIONS, "a state")
-        assert len(service.requests) == 3
-    with Service((503, {}), (503, {})) as service:
+    with serving((503, {}), (429, {}), ANSWERS) as (url, seen):
+        Decider(Remote(url, pause=0)).ask(QUESTIONS, "a state")
+        assert len(seen) == 3
+    with serving((503, {})) as (url, seen):
         with pytest.raises(DecisionServiceError, match="within 2 attempts, got status 503"):
-            Decider(Remote(service.url, retries=1, pause=0)).ask(QUESTIONS, "a state")
-        assert len(service.requests) == 2
+            Decider(Remote(url, retries=1, pause=0)).ask(QUESTIONS, "a state")
+        assert len(seen) == 2
 
 
 @pytest.mark.parametrize(
@@ -96,16 +59,16 @@ def test_a_busy_service_is_asked_again_and_no_more_often_than_said():
     ],
 )
 def test_a_wrong_answer_is_one_clear_error_and_is_not_asked_for_again(reply, message):
-    with Service(reply) as service:
+    with serving(reply) as (url, seen):
         with pytest.raises(DecisionServiceError, match=message):
-            Decider(Remote(service.url, pause=0)).ask(QUESTIONS[:1], "a state")
-        assert len(service.requests) == 1
+            Decider(Remote(url, pause=0)).ask(QUESTIONS[:1], "a state")
+        assert len(seen) == 1
 
 
 def test_a_service_that_hangs_or_is_not_there_ends_in_time():
-    with Service((200, None)) as service:
+    with serving(lambda sent: time.sleep(1) or ANSWERS) as (url, _):
         with pytest.raises(DecisionServiceError, match="within 1 attempts"):
-            Decider(Remote(service.url, timeout=0.1, retries=0)).ask(QUESTIONS, "a state")
+            Decider(Remote(url, timeout=0.1, retries=0)).ask(QUESTIONS, "a state")
     with pytest.raises(DecisionServiceError, match="within 1 attempts"):
         Decider(Remote("http://127.0.0.1:9/", retries=0)).ask(QUESTIONS, "a state")
 

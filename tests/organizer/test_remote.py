@@ -7,7 +7,7 @@ import pytest
 from agentprim import KnowledgePool, Organizer, PlanError, System
 from agentprim.organizer import Remote
 from tests.engine.making import engine
-from tests.organizer.server import answer, serving
+from tests.support.server import answer, serving
 from tests.workflow.plans import FAST, SHORT, diamond, plan, statuses
 
 pytest.importorskip("openai")
@@ -78,7 +78,7 @@ def test_a_plan_cut_off_at_the_endpoint_is_asked_again():
 
 
 def test_a_silent_endpoint_is_waited_for_only_so_long():
-    def sleep():
+    def sleep(sent):
         time.sleep(1)
         return answer("")
 

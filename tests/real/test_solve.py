@@ -11,7 +11,7 @@ from agentprim.engine import smollm
 from agentprim.organizer import Local
 from agentprim.organizer.grammar import Grammar, read_tokenizer
 from agentprim.organizer.schema import gathered, narrow_schema
-from tests.organizer.server import answer, serving
+from tests.support.server import answer, serving
 from tests.workflow.plans import plan, step
 
 pytestmark = [

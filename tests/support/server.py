@@ -1,4 +1,4 @@
-"""A server on loopback that speaks as much of the OpenAI protocol as an organizer needs."""
+"""A server on loopback that answers JSON with JSON, such as the OpenAI protocol."""
 
 import json
 import threading
@@ -20,20 +20,23 @@ def answer(content, finish: str = "stop") -> dict:
 def serving(*replies):
     """Answer requests with replies in turn, the last one again and again.
 
-    A reply is a body, or a pair of a status and a body, or a function that sleeps. Yields the
-    address and the list of requests so far.
+    A reply is a body, or a pair of a status and a body, or a function of the request that returns
+    either. Yields the address and the list of requests so far: fields of the body, with `path` and
+    `headers`.
     """
     seen: list[dict] = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self):
             size = int(self.headers["Content-Length"])
-            seen.append({"path": self.path, **json.loads(self.rfile.read(size))})
+            sent = {"path": self.path, "headers": dict(self.headers)}
+            sent |= json.loads(self.rfile.read(size))
+            seen.append(sent)
             reply = replies[min(len(seen), len(replies)) - 1]
             if callable(reply):
-                reply = reply()
+                reply = reply(sent)
             status, body = reply if isinstance(reply, tuple) else (200, reply)
-            data = json.dumps(body).encode()
+            data = body if isinstance(body, bytes) else json.dumps(body).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(data)))
