@@ -47,6 +47,7 @@ class Lite:
     Attributes:
         words: Whether decisions are generated.
         comm: `"kv"`, or `"text"` for the text twin.
+        twin: Name of the text twin, None for a text twin.
         calls: Budget of one task.
         repairs: Most repairs of one piece of work.
         calibration: Of the decider.
@@ -56,6 +57,7 @@ class Lite:
     about: str = "experts routed and screened by bounded decisions (arXiv 2610.21411)"
     words: bool = False
     comm: str = "kv"
+    twin: str | None = None
     calls: int = 6
     repairs: int = 1
     calibration: Calibration | None = None

@@ -8,14 +8,17 @@ from agentprim.engine import Output
 from agentprim.evaluate.methods.talk import Line
 
 Extract = Callable[[str], str | None]
+CUE = re.compile(r"(?i:\banswer\b)[\s*]*(?:is|:|=)[\s*:]*(\S.*)")
+LETTER = re.compile(r"[\W_]*([A-H])(?![\w'])")
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:,\d{3})*(?:\.\d+)?(?:/\d+)?")
 
 
 def last_answer(text: str) -> str | None:
-    r"""Read an answer out of a text: the last `\boxed{}`, else the last number, else the last line.
+    r"""Read an answer out of a text: the last `\boxed{}`, what "answer is" names, a number, a line.
 
-    Numbers lose separators of thousands and zeros behind the point, lines case, punctuation at
-    their ends and double spaces.
+    Of these the first that is there: the last `\boxed{}`; the letter or number of the last line
+    that says "answer is" or "answer:"; the last number; the last line. Numbers lose separators of
+    thousands and zeros behind the point, lines case, punctuation at their ends and double spaces.
 
     Returns:
         A text to compare by, or None where there is nothing.
@@ -23,7 +26,10 @@ def last_answer(text: str) -> str | None:
     boxed = _boxed(text)
     if boxed is not None:
         return _number(boxed) if NUMBER.fullmatch(boxed) else boxed
-    numbers = NUMBER.findall(text)
+    cued = CUE.findall(text)
+    if cued and (letter := LETTER.match(cued[-1])):
+        return letter.group(1)
+    numbers = (cued and NUMBER.findall(cued[-1])) or NUMBER.findall(text)
     if numbers:
         return _number(numbers[-1])
     lines = [line for line in text.splitlines() if line.strip()]

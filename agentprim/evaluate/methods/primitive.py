@@ -22,6 +22,7 @@ class Primitive:
     Attributes:
         kind: `"review"`, `"voting"` or `"planning"`.
         comm: `"kv"`, or `"text"` for the text twin.
+        twin: Name of the text twin, None for a text twin.
         options: Further arguments of the primitive.
     """
 
@@ -29,6 +30,7 @@ class Primitive:
     about: str
     kind: str
     comm: str = "kv"
+    twin: str | None = None
     options: dict = field(default_factory=dict)
 
     def __call__(

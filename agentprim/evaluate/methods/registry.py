@@ -37,15 +37,17 @@ def methods() -> dict[str, Method]:
                about="the majority of 5 chains of thought (arXiv 2203.11171)"),
         TextMas(),
         LatentMas(),
-        *(Primitive(name=kind, kind=kind, about=f"{about}, over caches ({PAPER})")
+        *(Primitive(name=kind, kind=kind, twin=f"{kind}_text",
+                    about=f"{about}, over caches ({PAPER})")
           for kind, about in KINDS.items()),
         *(Primitive(name=f"{kind}_text", kind=kind, comm="text",
                     about=f"{about}, by text: the twin of {kind}")
           for kind, about in KINDS.items()),
         *(Primitive(name=f"{kind}_unrotated", kind=kind, options={"rotate": False},
+                    twin=f"{kind}_text",
                     about=f"{kind} with keys left unrotated: an ablation, wrong on purpose")
           for kind in KINDS),
-        Primitives(),
+        Primitives(twin="primitives_text"),
         Primitives(name="primitives_text", comm="text",
                    about="primitives by text: the twin of primitives"),
         Primitives(name="primitives_bm25", organizer="bm25-top1",
@@ -54,9 +56,9 @@ def methods() -> dict[str, Method]:
                    about="primitives, a plan at random instead of an Organizer"),
         Primitives(name="primitives_no_pool", knowledge="none",
                    about="primitives, an Organizer without a knowledge pool"),
-        Lite(),
+        Lite(twin="lite_text"),
         Lite(name="lite_text", comm="text", about="lite by text: the twin of lite"),
-        Lite(name="lite_control", words=True,
+        Lite(name="lite_control", words=True, twin="lite_control_text",
              about="the team of lite, routed and reviewed in words throughout"),
         Lite(name="lite_control_text", words=True, comm="text",
              about="lite_control by text: the twin of lite_control"),

@@ -70,10 +70,14 @@ class LatentMas:
     Not as in the paper: its prompts; it reads the generic system prompt again with each agent,
     here it stands once at the front; it samples at temperature 0.6 and top_p 0.95, here the limits
     say; its hierarchical setting (agents side by side) is left out.
+
+    Attributes:
+        twin: Name of the text twin.
     """
 
     name: str = "latent_mas"
     about: str = "the same four agents, latent steps in one growing cache (arXiv 2511.20639)"
+    twin: str | None = "text_mas"
 
     def __call__(
         self, engine: Engine, questions: Sequence[str], limits: Limits, seeds: Sequence[int]

@@ -24,6 +24,7 @@ class Primitives:
         organizer: `"llm"`, `"random"`, `"bm25-top1"`, `"fixed:<id>"`, or anything that proposes.
         knowledge: `"builtin"`, `"none"`, or the arXiv number of one source.
         comm: `"kv"`, or `"text"` for the text twin.
+        twin: Name of the text twin, None for a text twin.
         options: Further options of the system, such as `rotate`.
     """
 
@@ -32,6 +33,7 @@ class Primitives:
     organizer: object = "llm"
     knowledge: str = "builtin"
     comm: str = "kv"
+    twin: str | None = None
     options: dict = field(default_factory=dict)
 
     def __call__(

@@ -1,0 +1,75 @@
+"""Methods on a tiny engine, and agents that really work but say what a script tells them."""
+
+import functools
+
+from agentprim import Agent, Engine
+from agentprim.evaluate.base import Limits
+from agentprim.evaluate.methods import method
+from agentprim.evaluate.methods import talk as talking
+from tests.support.tiny import build
+from tests.support.tokenizer import tiny_tokenizer
+
+LIMITS = Limits(max_new_tokens=2, steps=2)
+QUESTIONS = ["what is 1+1?", "why?", "how many are there?"]
+SEEDS = [7, 8, 30]
+
+
+@functools.cache
+def engine() -> Engine:
+    """Return an engine of two layers: prompts are long where each character is a token."""
+    model = build("qwen3", num_hidden_layers=2)
+    return Engine(model, tiny_tokenizer(), pool_tokens=32768, page_size=16)
+
+
+class Script:
+    """Says what `speak(role, turn, question)` returns, and keeps who was asked what.
+
+    Attributes:
+        heard: Role and turn of each answer, in order, the last message of chats.
+        batches: Role and number of rows of each call.
+        chats: Each turn as it was given.
+    """
+
+    def __init__(self, monkeypatch, speak) -> None:
+        """Let all agents of a talk follow the script."""
+        self.heard, self.batches, self.chats = [], [], []
+        script = self
+
+        class Scripted(Agent):
+            def __call__(self, x, **options):
+                outputs = super().__call__(x, **{**options, "max_new_tokens": 1})
+                each = len(outputs) // len(x)
+                script.batches.append((self.name, len(outputs)))
+                script.chats += [(self.name, turn) for turn in x]
+                turns = [turn if isinstance(turn, str) else turn[-1]["content"] for turn in x]
+                said = []
+                for number, out in enumerate(outputs):
+                    turn = turns[number // each]
+                    script.heard.append((self.name, turn))
+                    said.append(out.but(text=speak(self.name, turn)))
+                return said
+
+        monkeypatch.setattr(talking, "Agent", Scripted)
+
+    def roles(self, question: str = "") -> list[str]:
+        """List who was asked about a question, in order."""
+        return [role for role, turn in self.heard if question in turn]
+
+    def turns(self, role: str) -> list[str]:
+        """List what a role was asked, in order."""
+        return [turn for one, turn in self.heard if one == role]
+
+
+def run(name: str, questions=QUESTIONS, seeds=SEEDS, limits: Limits = LIMITS, **options):
+    """Let a method answer on the shared tiny engine."""
+    return method(name, **options)(engine(), questions, limits, seeds)
+
+
+def calls(out) -> list[str]:
+    """List who worked, in order."""
+    return [event.role for event in out.trace if event.kind == "call"]
+
+
+def events(out, kind: str) -> list[dict]:
+    """List the events of a kind."""
+    return [event.detail for event in out.trace if event.kind == kind]
