@@ -69,7 +69,8 @@ def _accounted(name: str, batch) -> None:
 def _spoken_or_handed(name: str, batch) -> None:
     """Text twins and methods of texts hand over no cache; the others do."""
     over_caches = name in (
-        "latent_mas", "review", "voting", "planning", "primitives", "primitives_bm25", "lite", "lite_control",
+        "latent_mas", "review", "voting", "planning", "primitives", "primitives_bm25",
+        "lite", "lite_control",
     )  # fmt: skip
     handed = sum(len(events(out, "handover")) for out in batch)
     assert (handed > 0) == over_caches
