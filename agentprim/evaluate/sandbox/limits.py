@@ -10,7 +10,7 @@ class SandboxLimits:
     """What code may use.
 
     Attributes:
-        seconds: Wall time of the code and its checks; the reference solution gets as much again.
+        seconds: Wall time of the code and its check; what the check prepares gets as much before.
         memory_mib: Address space of each process, MiB.
         processes: Most processes and threads at once.
         disk_mib: Most that one file, and all of them together where files are isolated, may take.

@@ -31,7 +31,8 @@ def run_code(
     Args:
         code: What a model wrote; it runs as a module named `candidate`.
         check: Trusted source. It may define `prepare(data)`, which runs before `code` with a
-            time limit of its own, and defines `check(names, data, prepared)`, which gets the names
+            time limit of its own (the code then gets four times what that took, where that is more
+            than its limit), and defines `check(names, data, prepared)`, which gets the names
             that `code` defined and whose JSON-serialisable result is returned; it raises where the
             code is wrong. Empty: coming to the end is enough.
         data: For the check; JSON-serialisable.
@@ -64,7 +65,7 @@ def _report(job: bytes, folder: str, limits: SandboxLimits) -> dict:
              "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
     )  # fmt: skip
     try:
-        out, err = jail.communicate(job, timeout=2 * limits.seconds + _GRACE)
+        out, err = jail.communicate(job, timeout=5 * limits.seconds + _GRACE)
     except subprocess.TimeoutExpired:
         return {"ok": False, "reason": "time", "isolation": ()}
     finally:

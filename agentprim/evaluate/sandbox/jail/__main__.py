@@ -51,15 +51,16 @@ class _Wait:
         self.said, self.printed = b"", b""
         self.status: int | None = None
         self.late = False
-        self.start = time.monotonic()
+        self.start, self.allowed = time.monotonic(), job["limits"]["seconds"]
 
     def until_done(self) -> None:
         """Wait for the verdict, the end of the worker, or the end of its time."""
         open_ends, began = [self.heard, self.shown], False
         while self._event("done") is None:
-            if not began and self._event("ready") is not None:
+            if not began and (ready := self._event("ready")) is not None:
                 began, self.start = True, time.monotonic()
-            left = self.start + self.job["limits"]["seconds"] - time.monotonic()
+                self.allowed = max(self.allowed, 4 * ready["took"])
+            left = self.start + self.allowed - time.monotonic()
             if left <= 0:
                 self.late = True
                 return

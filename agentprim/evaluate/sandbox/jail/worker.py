@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+import time
 import types
 
 import cage
@@ -62,8 +63,9 @@ def _verdict(job: dict, say) -> dict:
         trusted = {"__name__": "check"}
         exec(compile(job["check"], "<check>", "exec"), trusted)
         prepare, check = trusted.get("prepare"), trusted.get("check")
+        start = time.monotonic()
         prepared = prepare(job["data"]) if prepare else None
-        say("ready")
+        say("ready", took=time.monotonic() - start)
         module = types.ModuleType("candidate")
         sys.modules["candidate"] = module
         names = vars(module)

@@ -1,0 +1,74 @@
+"""Take the code out of an answer."""
+
+import ast
+import re
+import warnings
+
+_FENCE = re.compile(
+    r"^[ \t]*(`{3,}|~{3,})[ \t]*([\w+-]*)[^\n]*\n(.*?)(?:^[ \t]*\1|\Z)", re.DOTALL | re.MULTILINE
+)
+
+
+def extract_code(text: str, name: str, *, prompt: str = "") -> str | None:
+    """Return the code of an answer that defines a function.
+
+    The last fenced block that compiles and defines it; otherwise all blocks together; otherwise the
+    answer as it stands, or its longest beginning that compiles; otherwise, where the answer only
+    goes on with a function, the prompt and the answer.
+
+    Args:
+        text: What a model wrote.
+        name: Of the function.
+        prompt: The beginning of a function that the model may have completed.
+
+    Returns:
+        None where nothing defines it.
+    """
+    raw = [match[3] for match in _FENCE.finditer(text)]
+    blocks = [_even(block) for block in raw]
+    whole = [*reversed(blocks), "\n".join(blocks), text]
+    for code in whole:
+        if _defines(code, name):
+            return code
+    for code in [*reversed(blocks), text]:
+        for beginning in _beginnings(code):
+            if _defines(beginning, name):
+                return beginning
+    for code in [*reversed(raw), text] if prompt else []:
+        for body in _beginnings(prompt + code):
+            if len(body.strip()) > len(prompt.strip()) and _defines(body, name):
+                return body
+    return None
+
+
+def _even(block: str) -> str:
+    """Remove the indentation that a block shares with its fence."""
+    lines = block.split("\n")
+    shared = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
+    return "\n".join(line[shared:] for line in lines)
+
+
+def _beginnings(code: str) -> list[str]:
+    """List a text without its last lines, the longest first, as far as that is worth a try."""
+    lines = code.split("\n")
+    return ["\n".join(lines[:end]) for end in range(len(lines), max(0, len(lines) - 60), -1)]
+
+
+def _defines(code: str, name: str) -> bool:
+    """Tell whether code compiles and defines a name at its top."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(code)
+            compile(tree, "<answer>", "exec")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return any(name in _names(node) for node in tree.body)
+
+
+def _names(node: ast.stmt) -> set[str]:
+    """Return what a statement defines."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return {node.name}
+    targets = node.targets if isinstance(node, ast.Assign) else []
+    return {target.id for target in targets if isinstance(target, ast.Name)}
