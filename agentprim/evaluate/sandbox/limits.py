@@ -1,6 +1,6 @@
 """What code in the sandbox may use, and what is said of it afterwards."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 KINDS = ("network", "processes", "files", "user")
 
@@ -10,7 +10,8 @@ class SandboxLimits:
     """What code may use.
 
     Attributes:
-        seconds: Wall time of the code and its check; what the check prepares gets as much before.
+        seconds: Wall time of the code and its check.
+        prepare_seconds: Wall time of what the check prepares before, which is trusted.
         memory_mib: Address space of each process, MiB.
         processes: Most processes and threads at once.
         disk_mib: Most that one file, and all of them together where files are isolated, may take.
@@ -20,6 +21,7 @@ class SandboxLimits:
     """
 
     seconds: float = 10.0
+    prepare_seconds: float = 120.0
     memory_mib: int = 1024
     processes: int = 16
     disk_mib: int = 16
@@ -33,9 +35,9 @@ class SandboxLimits:
         Raises:
             ValueError: One is out of range or unknown.
         """
-        for name in ("seconds", "memory_mib", "processes", "disk_mib", "files", "output"):
-            if getattr(self, name) <= 0:
-                raise ValueError(f"{name} must be positive, got {getattr(self, name)}")
+        for one in fields(self):
+            if one.name != "need" and getattr(self, one.name) <= 0:
+                raise ValueError(f"{one.name} must be positive, got {getattr(self, one.name)}")
         if unknown := sorted(set(self.need) - set(KINDS)):
             raise ValueError(f"need must be among {KINDS}, got {unknown}")
 
@@ -47,8 +49,8 @@ class Ran:
     Attributes:
         ok: It came to its end, and so did the check.
         reason: Otherwise why: `"time"`, `"memory"`, `"exit"` (it left before the check),
-            `"error"` (it raised), `"killed"` or `"isolation"` (what was needed was not to be had,
-            and nothing was run).
+            `"error"` (it raised), `"check"` (what the check prepares raised), `"killed"` or
+            `"isolation"` (what was needed was not to be had, and nothing was run).
         error: Its exception in one line.
         value: What the check returned.
         printed: The beginning of what it printed.

@@ -65,7 +65,9 @@ def _report(job: bytes, folder: str, limits: SandboxLimits) -> dict:
              "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
     )  # fmt: skip
     try:
-        out, err = jail.communicate(job, timeout=5 * limits.seconds + _GRACE)
+        out, err = jail.communicate(
+            job, timeout=limits.seconds + 5 * limits.prepare_seconds + _GRACE
+        )
     except subprocess.TimeoutExpired:
         return {"ok": False, "reason": "time", "isolation": ()}
     finally:

@@ -20,10 +20,10 @@ _ASK = (
 class PlusTask:
     """Programs in the format of EvalPlus: right where base and plus tests pass.
 
-    What a test expects is computed by the reference solution, and compared, as EvalPlus does it.
-    Where EvalPlus limits each test, all tests of a program here have one limit together: the larger
-    of `limits.seconds` and four times what the reference solution takes. Rows of the hub bring
-    their tests as a program, which is run as it is.
+    What a test expects is computed by the reference solution, and compared, as EvalPlus does it;
+    memory is limited to 4 GiB as there. Where EvalPlus limits each test, all tests of a program
+    here have one limit together: the larger of `limits.seconds` and four times what the reference
+    solution takes. Rows of the hub bring their tests as a program, which is run as it is.
 
     Attributes:
         name: As on the command line.
@@ -35,7 +35,7 @@ class PlusTask:
     name: str
     about: str
     hub: str
-    limits: SandboxLimits = field(default_factory=SandboxLimits)
+    limits: SandboxLimits = field(default_factory=lambda: SandboxLimits(memory_mib=4096))
 
     def load(self, path: Path | None, limit: int | None, seed: int) -> list[Item]:
         """Load problems; see `Task.load`."""
@@ -76,7 +76,7 @@ class PlusTask:
 
 
 def _reason(reason: str, error: str) -> str:
-    return f"{reason}: {error}" if reason in ("error", "isolation") else reason
+    return f"{reason}: {error}" if reason in ("error", "check", "isolation") else reason
 
 
 def _entry(row: dict) -> str:

@@ -12,7 +12,8 @@ _FENCE = re.compile(
 def extract_code(text: str, name: str, *, prompt: str = "") -> str | None:
     """Return the code of an answer that defines a function.
 
-    The last fenced block that compiles and defines it; otherwise all blocks together; otherwise the
+    The last fenced block that compiles and defines it, after those that only import; otherwise all
+    blocks together; otherwise the
     answer as it stands, or its longest beginning that compiles; otherwise, where the answer only
     goes on with a function, the prompt and the answer.
 
@@ -26,8 +27,10 @@ def extract_code(text: str, name: str, *, prompt: str = "") -> str | None:
     """
     raw = [match[3] for match in _FENCE.finditer(text)]
     blocks = [_even(block) for block in raw]
-    whole = [*reversed(blocks), "\n".join(blocks), text]
-    for code in whole:
+    for place in reversed(range(len(blocks))):
+        if _defines(blocks[place], name):
+            return "\n".join([*filter(_imports_only, blocks[:place]), blocks[place]])
+    for code in ("\n".join(blocks), text):
         if _defines(code, name):
             return code
     for code in [*reversed(blocks), text]:
@@ -56,14 +59,24 @@ def _beginnings(code: str) -> list[str]:
 
 def _defines(code: str, name: str) -> bool:
     """Tell whether code compiles and defines a name at its top."""
+    return any(name in _names(node) for node in _statements(code))
+
+
+def _imports_only(code: str) -> bool:
+    found = _statements(code)
+    return bool(found) and all(isinstance(node, ast.Import | ast.ImportFrom) for node in found)
+
+
+def _statements(code: str) -> list[ast.stmt]:
+    """Parse code that compiles; otherwise there are none."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = ast.parse(code)
             compile(tree, "<answer>", "exec")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return any(name in _names(node) for node in tree.body)
+        return []
+    return tree.body
 
 
 def _names(node: ast.stmt) -> set[str]:

@@ -51,7 +51,7 @@ class _Wait:
         self.said, self.printed = b"", b""
         self.status: int | None = None
         self.late = False
-        self.start, self.allowed = time.monotonic(), job["limits"]["seconds"]
+        self.start, self.allowed = time.monotonic(), job["limits"]["prepare_seconds"]
 
     def until_done(self) -> None:
         """Wait for the verdict, the end of the worker, or the end of its time."""
@@ -59,7 +59,7 @@ class _Wait:
         while self._event("done") is None:
             if not began and (ready := self._event("ready")) is not None:
                 began, self.start = True, time.monotonic()
-                self.allowed = max(self.allowed, 4 * ready["took"])
+                self.allowed = max(self.job["limits"]["seconds"], 4 * ready["took"])
             left = self.start + self.allowed - time.monotonic()
             if left <= 0:
                 self.late = True

@@ -108,7 +108,7 @@ def _kill(pid: int) -> None:
 
 def _limit(limits: dict) -> None:
     mib = 1 << 20
-    seconds = math.ceil(5 * limits["seconds"]) + 1
+    seconds = math.ceil(limits["seconds"] + 5 * limits["prepare_seconds"])
     for name, value in (
         ("AS", limits["memory_mib"] * mib), ("CPU", seconds), ("CORE", 0),
         ("FSIZE", limits["disk_mib"] * mib), ("NOFILE", limits["files"]),

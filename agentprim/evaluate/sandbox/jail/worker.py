@@ -57,7 +57,7 @@ def work(job: dict, held: set[str], tell: int, show: int, boss: int) -> None:
 
 def _verdict(job: dict, say) -> dict:
     """Run the check's preparation, the code and the check."""
-    value, names = None, None
+    value, names, reason = None, None, "check"
     reserve = bytearray(1 << 20)
     try:
         trusted = {"__name__": "check"}
@@ -66,6 +66,7 @@ def _verdict(job: dict, say) -> dict:
         start = time.monotonic()
         prepared = prepare(job["data"]) if prepare else None
         say("ready", took=time.monotonic() - start)
+        reason = "error"
         module = types.ModuleType("candidate")
         sys.modules["candidate"] = module
         names = vars(module)
@@ -77,7 +78,7 @@ def _verdict(job: dict, say) -> dict:
     except SystemExit as error:
         return {"ok": False, "reason": "exit", "error": _line(error), "value": None}
     except BaseException as error:
-        return {"ok": False, "reason": "error", "error": _line(error), "value": None}
+        return {"ok": False, "reason": reason, "error": _line(error), "value": None}
     del reserve
     return {"ok": True, "reason": "", "error": "", "value": value}
 
