@@ -10,10 +10,12 @@ from agentprim.cli.bench import bench
 from agentprim.cli.calibrate import calibrate
 from agentprim.cli.decide import decide
 from agentprim.cli.demo import demo
+from agentprim.cli.evaluate import evaluate
 from agentprim.cli.info import info
 from agentprim.cli.inspect import inspect
 from agentprim.cli.plan import plan
 from agentprim.cli.pool import pool
+from agentprim.cli.report import report
 from agentprim.cli.run import run
 from agentprim.cli.solve import solve
 from agentprim.cli.verify import verify
@@ -68,6 +70,8 @@ app.command()(decide)
 app.command()(calibrate)
 app.command()(verify)
 app.command()(inspect)
+app.command(name="eval")(evaluate)
+app.command()(report)
 app.add_typer(workflow, name="workflow")
 app.add_typer(pool, name="pool")
 

@@ -79,7 +79,7 @@ def evaluate(
                     device_map=device_map, tp_plan=tp_plan)  # fmt: skip
     with Spinner(lines=True) as spinner:
         team = _team(how, workers, ray, spinner)
-    with team, quiet(), Rates() as rates:
+    with team, Rates() as rates, quiet():  # rates take stderr before it is silenced
         run(loaded, team, model, out, report=rates, retry_failed=retry_failed)
     print(out)
 

@@ -6,7 +6,7 @@ import torch
 
 from agentprim.engine import Engine, Output
 from agentprim.evaluate.base import Item, Method, Task
-from agentprim.evaluate.job import Job, asked, material, seed_of
+from agentprim.evaluate.job import Job, ask, material, seed_of
 
 
 def answer(engine: Engine, task: Task, method: Method, job: Job) -> list[dict]:
@@ -36,13 +36,13 @@ def answer(engine: Engine, task: Task, method: Method, job: Job) -> list[dict]:
 def _batch(engine: Engine, task: Task, method: Method, job: Job) -> list[dict]:
     seeds = [seed_of(job.seed, job.task, item) for item in job.items]
     if getattr(method, "takes_material", False):
-        given = [[item.question for item in job.items]]
+        given = [ask(item) for item in job.items]
         more = [[material(item) for item in job.items]]
     else:
-        given, more = [[asked(item) for item in job.items]], []
+        given, more = [item.question for item in job.items], []
     engine.pool.peak_pages = 0
     begun = time.perf_counter()
-    outputs = method(engine, *given, job.limits, seeds, *more)
+    outputs = method(engine, given, job.limits, seeds, *more)
     seconds = (time.perf_counter() - begun) / len(job.items)
     if len(outputs) != len(job.items):
         raise RuntimeError(f"{job.method} must answer {len(job.items)} items, got {len(outputs)}")

@@ -51,7 +51,7 @@ class Reader:
         seeds: Sequence[int],
         materials: Sequence[str],
     ) -> list[Output]:
-        """Answer each question about the material of the same row.
+        """Answer each question about the material of the same row; it is not in the question.
 
         Returns:
             One `Output` a question; its usage holds the sender's, too.

@@ -55,9 +55,9 @@ def material(item: Item) -> str:
     return str(item.more.get("material", ""))
 
 
-def asked(item: Item) -> str:
-    """Return what a method without a sender is asked: material stands in front of the question."""
-    return f"{material(item)}\n\n{item.question}" if material(item) else item.question
+def ask(item: Item) -> str:
+    """Return what is asked of one who is handed the material."""
+    return str(item.more.get("ask", item.question))
 
 
 def batches(items: Sequence[Item], size: int) -> list[Sequence[Item]]:

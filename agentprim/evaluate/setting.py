@@ -52,14 +52,16 @@ _SAMPLED = {"temperature": 0.6, "top_p": 0.95}
 # second paper's 150 items a task with seed 42, decoded greedily
 PRESETS = {
     "primitives": Setting(
-        tasks=("aime24", "aime25", "math500", "gsm8k", "humanevalplus", "mbppplus", "medqa",
-               "gpqa"),
-        methods=("single", "text_mas", "latent_mas", "review", "voting", "planning", "primitives"),
+        tasks=("aime24", "aime25", "math500", "gsm8k", "humaneval_plus", "mbpp_plus", "medqa",
+               "gpqa_diamond"),
+        methods=("single", "text_mas", "latent_mas", "review", "voting", "planning", "primitives",
+                 "llm_debate", "self_refine", "quality_diversity", "spp", "agentverse", "gptswarm",
+                 "dylan", "mas_gpt"),
         limits=Limits(max_new_tokens=4096, steps=40, **_SAMPLED),
     ),
     "lite": Setting(
-        tasks=("math500", "mbppplus", "apibank", "i3"),
-        methods=("single", "lite", "lite_generative"),
+        tasks=("math500", "mbpp_plus", "api_bank", "idrbench_i3"),
+        methods=("single", "lite", "lite_control", "metagpt_control", "agentnet_control"),
         limit=150, seed=42, limits=Limits(max_new_tokens=2048),
     ),
 }  # fmt: skip

@@ -117,7 +117,7 @@ class Cell:
 
 
 def _order(group: str) -> tuple:
-    places = ("begin", "middle", "end")
+    places = ("none", "begin", "middle", "end")
     if group in places:
         return 0, places.index(group), group
     try:

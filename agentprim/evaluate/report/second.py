@@ -5,7 +5,8 @@ from agentprim.evaluate.report.first import label, plain
 from agentprim.evaluate.report.table import Table, count, percent, points, ratio, seconds
 
 METHODS = (
-    "single", "lite", "lite_text", "lite_control", "lite_control_text", "metagpt", "agentnet",
+    "single", "lite", "lite_text", "lite_control", "lite_control_text", "metagpt_control",
+    "agentnet_control",
 )  # fmt: skip
 ABLATIONS = "its ablations (routing without semantic feedback, a router of rules) are not among our"
 ABSENT = (

@@ -19,7 +19,7 @@ class Letters:
             raise OSError(f"{path.name} is empty")
         items = [
             Item(id=f"q{n}", question=f"What is {n} and {'x' * n}?", answer="e", group=str(n % 2),
-                 more={"material": f"The note says {n}."})
+                 more={"material": f"The note says {n}.", "ask": f"What is {n}?"})
             for n in range(self.count)
         ]  # fmt: skip
         return items[:limit]

@@ -6,6 +6,7 @@ import pytest
 
 from agentprim.evaluate.answer import answer
 from agentprim.evaluate.base import Item, Limits
+from agentprim.evaluate.handed import READER
 from agentprim.evaluate.job import Job, batches, seed_of
 from tests.evaluate.run.conftest import changed
 from tests.evaluate.run.stubs import Asks, Few, Letters, Registry, method, reader
@@ -31,6 +32,18 @@ def test_a_row_says_what_an_item_cost(engine):
         # pages hold all tokens of both rows, and the pool is not much bigger than they are
         assert 60 < row["pool_tokens"] < 1000 and row["seconds"] > 0
     assert json.loads(json.dumps(rows)) == rows
+
+
+def test_readers_are_asked_what_is_asked_apart_from_the_material(engine):
+    more = {"material": "A note.", "ask": "Who?"}
+    whole = job("A note.\n\nWho? And more words than that.", more=more)
+    read = {
+        name: answer(engine, Letters(), method(name), whole)[0]["usage"]["roles"]
+        for name in ("reader_text", "single")
+    }
+    more = read["single"]["single"]["prefilled"] - read["reader_text"]["reader"]["prefilled"]
+    systems = len("Say it.") - len(READER)
+    assert abs(more - systems - len(" And more words than that.")) <= 1
 
 
 def test_the_peak_is_that_of_the_batch_and_not_of_what_was_before(engine):
