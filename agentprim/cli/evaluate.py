@@ -57,7 +57,6 @@ def evaluate(
     device_map: Annotated[
         str | None, typer.Option(help="'auto': spread one model over the GPUs of this machine.")
     ] = None,
-    tp_plan: Annotated[str | None, typer.Option(help="'auto': tensor parallel.")] = None,
     workers: Annotated[int | None, typer.Option(help="Engines, each a process.")] = None,
     ray: Annotated[bool, typer.Option("--ray", help="Workers on a Ray cluster.")] = False,
     retry_failed: Annotated[
@@ -76,7 +75,7 @@ def evaluate(
     for name, reason in loaded.missing.items():
         print(f"agentprim: {name} is left out: {reason}", file=sys.stderr)
     how = HowToLoad(name=model, dtype=dtype, device=device, pool_tokens=pool_tokens,
-                    device_map=device_map, tp_plan=tp_plan)  # fmt: skip
+                    device_map=device_map)  # fmt: skip
     with Spinner(lines=True) as spinner:
         team = _team(how, workers, ray, spinner)
     with team, Rates() as rates, quiet():  # rates take stderr before it is silenced
