@@ -10,15 +10,17 @@ from agentprim.evaluate.methods.talk import Line
 Extract = Callable[[str], str | None]
 CUE = re.compile(r"(?i:\banswer\b)[\s*]*(?:is|:|=)[\s*:]*(\S.*)")
 LETTER = re.compile(r"[\W_]*([A-H])(?![\w'])")
+PROGRAM = re.compile(r"```[^\n`]*\n(.*?)```", re.DOTALL)
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:,\d{3})*(?:\.\d+)?(?:/\d+)?")
 
 
 def last_answer(text: str) -> str | None:
-    r"""Read an answer out of a text: the last `\boxed{}`, what "answer is" names, a number, a line.
+    r"""Read an answer out of a text: the last `\boxed{}`, what "answer is" names, or what is last.
 
     Of these the first that is there: the last `\boxed{}`; the letter or number of the last line
-    that says "answer is" or "answer:"; the last number; the last line. Numbers lose separators of
-    thousands and zeros behind the point, lines case, punctuation at their ends and double spaces.
+    that says "answer is" or "answer:"; the last fenced program; the last number; the last line.
+    Numbers lose separators of thousands and zeros behind the point, lines case, punctuation at
+    their ends and double spaces.
 
     Returns:
         A text to compare by, or None where there is nothing.
@@ -29,7 +31,10 @@ def last_answer(text: str) -> str | None:
     cued = CUE.findall(text)
     if cued and (letter := LETTER.match(cued[-1])):
         return letter.group(1)
-    numbers = (cued and NUMBER.findall(cued[-1])) or NUMBER.findall(text)
+    numbers = NUMBER.findall(cued[-1]) if cued else []
+    if not numbers and (programs := PROGRAM.findall(text)):
+        return programs[-1].strip() or None
+    numbers = numbers or NUMBER.findall(text)
     if numbers:
         return _number(numbers[-1])
     lines = [line for line in text.splitlines() if line.strip()]

@@ -20,6 +20,7 @@ from agentprim.evaluate.methods.verdict import listed, opens
         ("Of 12 patients, the answer is (B), since 30% of them", "B"),
         ("**Answer:** C\nNote 5.", "C"),
         ("The answer is 42 of 50? No.\nAnswer: 41\nsee page 9", "41"),
+        ("Answer:\n```python\nreturn 7\n```\nas in 3", "return 7"),
         ("H2O it is\n  Yes,  of COURSE. \n", "yes, of course"),
         ("", None),
         (" \n", None),
