@@ -30,11 +30,11 @@ class UnsupportedModel(AgentPrimError):
     """A model does something to its keys that moving them would get wrong."""
 
     @classmethod
-    def because(cls, model_class: str, feature: str, reason: str) -> Self:
-        """Build the error in the words that every refusal shares."""
-        return cls(
-            f'{model_class} uses {feature}, which cannot be relocated: {reason}; use join="append"'
-        )
+    def because(
+        cls, model_class: str, feature: str, reason: str, way: str = 'use join="append"'
+    ) -> Self:
+        """Build the error in the words that every refusal shares, the way out last."""
+        return cls(f"{model_class} uses {feature}, which cannot be relocated: {reason}; {way}")
 
 
 class PlanError(AgentPrimError):

@@ -35,6 +35,10 @@ class Trace:
         """Return what turns in a layer of the cache and what stays, under one reading of it."""
         return rope.order(self.keys[index], self.values[index])
 
+    def first(self) -> "Trace":
+        """Return what the first row left behind."""
+        return Trace(**{name: [x[:1] for x in kept] for name, kept in vars(self).items()})
+
 
 def probe_ids(model: nn.Module, num_ids: int = 8) -> Tensor:
     """Choose distinct ids away from both ends of the vocabulary, where special tokens sit.
@@ -55,7 +59,14 @@ def probe_ids(model: nn.Module, num_ids: int = 8) -> Tensor:
     return (ids % vocabulary)[None].to(embedding.device)
 
 
-def prefill(model: nn.Module, ids: Tensor, start: int, *, replay: Trace | None = None) -> Trace:
+def prefill(
+    model: nn.Module,
+    ids: Tensor,
+    start: int,
+    *,
+    replay: Trace | None = None,
+    beside: int | None = None,
+) -> Trace:
     """Prefill ids at positions `start, start + 1, ...` into an empty cache that keeps everything.
 
     Args:
@@ -64,6 +75,8 @@ def prefill(model: nn.Module, ids: Tensor, start: int, *, replay: Trace | None =
         start: Position of the first id.
         replay: Gives every call of a layer but the first the input that it had there, so that
             rounding does not travel and each layer is judged alone, in any dtype.
+        beside: Position of the last id of a second row with the same ids, which leaves no trace:
+            a model may place all tokens of a pass by the farthest of them.
     """
     from transformers import DynamicCache
 
@@ -73,28 +86,33 @@ def prefill(model: nn.Module, ids: Tensor, start: int, *, replay: Trace | None =
     if "logits_to_keep" in names:
         options["logits_to_keep"] = 1
     layers = _layers(model)
-    with _tapped(layers, replay) as (states, inputs):
+    positions = start + torch.arange(ids.shape[1], device=ids.device)[None]
+    if beside is not None:
+        positions = torch.cat((positions, positions - positions[0, -1] + beside))
+    ids = ids.expand(len(positions), -1)
+    with _tapped(layers, replay, len(positions)) as (states, inputs):
         output = model(
             input_ids=ids,
             attention_mask=torch.ones_like(ids),
-            position_ids=start + torch.arange(ids.shape[1], device=ids.device)[None],
+            position_ids=positions,
             use_cache=True,
             return_dict=True,
             **options,
         )
     if not inputs or (replay and len(inputs) != len(replay.inputs)):
         raise _unseen(model)
-    return Trace(
+    trace = Trace(
         keys=[getattr(layer, "keys", None) for layer in cache.layers],
         values=[getattr(layer, "values", None) for layer in cache.layers],
         states=[*states, output[0][:, -1:]],
         inputs=inputs,
     )
+    return trace if beside is None else trace.first()
 
 
 @contextmanager
 def _tapped(
-    layers: Sequence[nn.Module], replay: Trace | None
+    layers: Sequence[nn.Module], replay: Trace | None, rows: int
 ) -> Iterator[tuple[list[Tensor], list[Tensor]]]:
     """Record what arrives at each call of a layer but the first; replace it by what is replayed."""
     states: list[Tensor] = []
@@ -106,6 +124,8 @@ def _tapped(
             return None
         arrived = args[0] if args else kwargs["hidden_states"]
         read = replay.inputs[len(inputs)] if replay else arrived
+        if replay and rows > 1:
+            read = torch.cat([read] * rows)
         states.append(arrived)
         inputs.append(read)
         return ((read, *args[1:]), kwargs) if args else (args, {**kwargs, "hidden_states": read})

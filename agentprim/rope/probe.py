@@ -1,14 +1,15 @@
 """Prove on the model at hand how its keys move: the same ids at two places, compared."""
 
-from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 
 from torch import Tensor, nn
 
 from agentprim.rope import discover, lengths
 from agentprim.rope.budget import SHAKE, measure
+from agentprim.rope.far import prove_far
 from agentprim.rope.forward import Trace, prefill, probe_ids
-from agentprim.rope.judge import Verdict, choose, judge
+from agentprim.rope.judge import choose, judge
 from agentprim.rope.keep import shake, undisturbed
 from agentprim.rope.refuse import (
     refuse_absolute,
@@ -18,6 +19,7 @@ from agentprim.rope.refuse import (
     refusing,
 )  # fmt: skip
 from agentprim.rope.spec import RopeProof
+from agentprim.rope.walk import walk
 
 
 def prove(model: nn.Module, *, ids: Tensor | None = None) -> RopeProof:
@@ -25,8 +27,9 @@ def prove(model: nn.Module, *, ids: Tensor | None = None) -> RopeProof:
 
     Prefills the same ids at positions `0..` and at `d..`. At every layer the first keys relocated
     by d must equal the second; values and logits must agree. Probed at d = 1, 50 and on both sides
-    of every length in the configuration; the claim ends with the last of an unbroken run. Takes
-    about ten forward passes over eight ids. The model is left as it was.
+    of every length in the configuration; the claim ends with the last of an unbroken run. Where
+    other tables begin there, as with LongRoPE, passes beyond are proved as well. Takes about ten
+    forward passes over eight ids, twice that with a second side. The model is left as it was.
 
     Args:
         model: A causal language model of Hugging Face, on any device, in any dtype.
@@ -69,7 +72,7 @@ def _prove(model: nn.Module, ids: Tensor, num_ids: int) -> RopeProof:
             break
     refuse_unexplained(model, feature, layers, verdict)
 
-    tried = _walk(
+    tried = walk(
         lengths.distances(config, num_ids, reach),
         num_ids,
         lambda delta: judge(base, moved(delta), delta, layers, budget),
@@ -78,7 +81,7 @@ def _prove(model: nn.Module, ids: Tensor, num_ids: int) -> RopeProof:
     early = lengths.thresholds(config)[:1] or [reach]
     if proved < min(lengths.MIDDLE, early[0] - num_ids - 1, reach) or proved < lengths.NEAR:
         refuse_unexplained(model, feature, layers, tried[-1][1])
-    return RopeProof(
+    proof = RopeProof(
         layers=layers,
         shapes=tuple(
             (keys.shape[1], keys.shape[3], values.shape[3])
@@ -91,6 +94,10 @@ def _prove(model: nn.Module, ids: Tensor, num_ids: int) -> RopeProof:
         feature=feature,
         model_class=name,
     )
+    if tried[-1][1].fault is None:
+        return proof
+    far = prove_far(model, ids, base, proof, guesses, budget)
+    return proof if far is None else replace(proof, switch=proof.max_position + 1, far=far)
 
 
 def _shaken(model: nn.Module, ids: Tensor, base: Trace) -> Trace:
@@ -98,19 +105,3 @@ def _shaken(model: nn.Module, ids: Tensor, base: Trace) -> Trace:
     with undisturbed(model):
         shake(model, SHAKE)
         return prefill(model, ids, 0, replay=base)
-
-
-def _walk(
-    distances: Sequence[int], num_ids: int, probe: Callable[[int], Verdict]
-) -> list[tuple[int, Verdict]]:
-    """Probe ascending distances up to the first fault, then the last place before its length."""
-    verdicts: list[tuple[int, Verdict]] = []
-    proved = 0
-    for delta in distances:
-        verdicts.append((delta, probe(delta)))
-        if verdicts[-1][1].fault is not None:
-            if delta - num_ids > proved:
-                verdicts.insert(-1, (delta - num_ids, probe(delta - num_ids)))
-            break
-        proved = delta
-    return verdicts

@@ -62,6 +62,9 @@ class RopeProof:
         errors: `(delta, worst relative error of a layer)` for every distance tried, ascending.
         feature: How the model places tokens, for messages: `"RoPE of type dynamic"`.
         model_class: Name of the model's class.
+        switch: A forward pass with a token at this position or beyond turns all its keys by other
+            tables (LongRoPE); None for a model that always uses the same.
+        far: What holds for keys of such passes, whatever their own position.
     """
 
     layers: tuple[LayerRope, ...]
@@ -72,6 +75,31 @@ class RopeProof:
     errors: tuple[tuple[int, float], ...]
     feature: str
     model_class: str
+    switch: int | None = None
+    far: "RopeProof | None" = None
+
+    def side_of(self, last: int) -> int:
+        """Return the side on which a pass computes whose farthest token stands at `last`.
+
+        0, or 1 for a pass that reaches the switch.
+        """
+        return int(self.switch is not None and last >= self.switch)
+
+    def on(self, side: int) -> "RopeProof":
+        """Return what holds for keys of one side."""
+        return self.far if side else self
+
+    def require_side(self, side: int, held: int) -> None:
+        """Refuse keys of one side behind, or beside, cached keys of the other.
+
+        Raises:
+            UnsupportedModel: The sides differ.
+        """
+        if side != held:
+            self._refuse(
+                f"keys of a forward pass below position {self.switch} do not go with keys of a "
+                "pass that reaches it"
+            )
 
     def require(self, delta: int, *, first: int | None = None, last: int | None = None) -> None:
         """Refuse a move that was not proved.
@@ -117,4 +145,6 @@ class RopeProof:
         return torch.stack([layer.inv_freq if layer.rotary_dim else none for layer in chosen])
 
     def _refuse(self, reason: str) -> None:
-        raise UnsupportedModel.because(self.model_class, self.feature, reason)
+        # what does not fit below a switch does not fit there in another order either
+        way = {} if self.switch is None else {"way": "prefill again as one text"}
+        raise UnsupportedModel.because(self.model_class, self.feature, reason, **way)

@@ -23,9 +23,45 @@ def test_move_across_the_switch_is_refused_by_name(family):
     proof = prove(build(family))
     kind = "dynamic" if family == "llama_dynamic" else "longrope"
     words = f"{proof.model_class} uses RoPE of type {kind}, which cannot be relocated: .*"
+    way = 'use join="append"' if proof.switch is None else "prefill again as one text"
     for delta, last in ((121, None), (-121, None), (100, 28), (-100, 130)):
-        with pytest.raises(UnsupportedModel, match=words + 'farthest proved; use join="append"'):
+        with pytest.raises(UnsupportedModel, match=words + f"farthest proved; {way}"):
             proof.require(delta, last=last)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_beyond_its_switch_longrope_is_proved_with_the_long_table(dtype):
+    model = build("phi3_longrope", dtype=dtype)
+    proof = prove(model)
+    assert proof.switch == 128 and proof.far.far is None
+    assert (proof.far.max_delta, proof.far.max_position) == (512, 519)
+    assert {delta for delta, _ in proof.far.errors} == {1, 50, 119, 128, 503, 512}
+    with torch.no_grad():
+        model(torch.tensor([[5]]), position_ids=torch.tensor([[128]]))
+    long = model.get_decoder().rotary_emb.inv_freq
+    assert all(torch.equal(layer.inv_freq, long) for layer in proof.far.layers)
+    assert not any(torch.equal(layer.inv_freq, long) for layer in proof.layers)
+    assert [proof.side_of(last) for last in (0, 127, 128, 9999)] == [0, 0, 1, 1]
+    proof.on(1).require(512, last=7)
+    with pytest.raises(UnsupportedModel, match="farthest proved"):
+        proof.on(1).require(513)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_table_that_grows_with_the_text_has_no_other_side(dtype):
+    proof = prove(build("llama_dynamic", dtype=dtype))
+    assert proof.switch is None and proof.far is None
+
+
+def test_other_side_that_does_more_than_exchange_tables_is_not_claimed():
+    model = build("phi3_longrope")
+    attention = model.get_decoder().layers[1].self_attn
+    attention.register_forward_hook(_double_from_128_on)
+    model.get_decoder().rotary_emb.register_forward_pre_hook(
+        lambda _, args, kwargs: setattr(attention, "at", kwargs["position_ids"]), with_kwargs=True
+    )
+    proof = prove(model)
+    assert (proof.max_position, proof.switch) == (127, None)
 
 
 def test_switch_before_fifty_still_leaves_this_side():

@@ -36,6 +36,22 @@ def test_attention_factor_is_in_a_moved_key_exactly_once(factor):
     torch.testing.assert_close(token_norms(moved), factor * bare, rtol=1e-5, atol=0.0)
 
 
+def test_longrope_keys_of_passes_beyond_the_switch_move_by_the_long_table():
+    model, ids = build("phi3_longrope"), some_ids(11)  # switch at 128
+    proof = prove(model)
+    keys, values, _ = compute(model, ids, 120)
+    for delta in (37, 300):
+        there, values_there, _ = compute(model, ids, 120 + delta)
+        for layer, rope in enumerate(proof.far.layers):
+            moved = relocate(keys[layer], rope, delta)
+            torch.testing.assert_close(moved, there[layer], rtol=1e-4, atol=1e-4)
+            torch.testing.assert_close(values_there[layer], values[layer], rtol=1e-4, atol=1e-4)
+            norms = token_norms(keys[layer])
+            torch.testing.assert_close(token_norms(moved), norms, rtol=1e-5, atol=0.0)
+            short = relocate(keys[layer], proof.layers[layer], delta)
+            assert (short - there[layer]).abs().max() > 0.1
+
+
 def test_table_is_the_module_s_own_not_the_unscaled_one():
     model = build("llama_llama3")
     table = prove(model).layers[0].inv_freq
