@@ -32,6 +32,7 @@ def to_cache(kv: KV) -> DynamicCache:
             far.
     """
     kv.pool.layout.require_spans(kv.spans)
+    kv.pool.layout.require_end(kv.spans)
     check_columns(kv.pool.layout, kv.spans)
     length, layers = len(kv), {}
     for group in kv.pool.groups:

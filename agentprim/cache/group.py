@@ -21,6 +21,7 @@ class LayerGroup:
         inv_freq: Radians per position, fp32 `[group_layers, rotary_dim / 2]`; one expanded row
             (stride 0) where all layers turn alike, zero rows for layers without RoPE.
         interleaved: Pairs are adjacent dims.
+        far_inv_freq: The same for keys from beyond a switch, None where there is none.
     """
 
     layers: tuple[int, ...]
@@ -28,6 +29,11 @@ class LayerGroup:
     v_cache: Tensor
     inv_freq: Tensor
     interleaved: bool
+    far_inv_freq: Tensor | None = None
+
+    def table(self, side: int) -> Tensor:
+        """Return the frequencies by which keys of one side were turned."""
+        return self.far_inv_freq if side else self.inv_freq
 
 
 def build_groups(layout: Layout, config: PoolConfig) -> tuple[LayerGroup, ...]:
@@ -55,17 +61,24 @@ def build_groups(layout: Layout, config: PoolConfig) -> tuple[LayerGroup, ...]:
 def _group(
     layout: Layout, config: PoolConfig, shape: LayerShape, turn: tuple[int, bool], layers: list[int]
 ) -> LayerGroup:
-    rotary_dim, interleaved = turn
-    rows = [layout.layer_rope(layer).inv_freq for layer in layers]
-    rows = [row if len(row) else torch.zeros(rotary_dim // 2) for row in rows]
-    inv_freq = torch.stack(rows).float().to(shape.device)
-    if (inv_freq == inv_freq[:1]).all():
-        inv_freq = inv_freq[:1].expand(len(layers), -1)
+    sides = (0,) if layout.switch is None else (0, 1)
+    tables = [_table([layout.layer_rope(i, side).inv_freq for i in layers], turn) for side in sides]
+    inv_freq, *far = (table.to(shape.device) for table in tables)
     lead = (len(layers), config.pages, shape.num_kv_heads, config.page_size)
     return LayerGroup(
         layers=tuple(layers),
         k_cache=torch.empty(*lead, shape.k_dim, dtype=shape.dtype, device=shape.device),
         v_cache=torch.empty(*lead, shape.v_dim, dtype=shape.dtype, device=shape.device),
         inv_freq=inv_freq,
-        interleaved=interleaved,
+        interleaved=turn[1],
+        far_inv_freq=far[0] if far else None,
     )
+
+
+def _table(rows: list[Tensor], turn: tuple[int, bool]) -> Tensor:
+    """Stack the frequencies of layers, as one expanded row where all are equal."""
+    rows = [row if len(row) else torch.zeros(turn[0] // 2) for row in rows]
+    inv_freq = torch.stack(rows).float()
+    if (inv_freq == inv_freq[:1]).all():
+        inv_freq = inv_freq[:1].expand(len(rows), -1)
+    return inv_freq

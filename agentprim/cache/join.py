@@ -35,7 +35,7 @@ def join(kvs: Sequence[KV], offsets: str = "consecutive", *, rotate: bool = True
 
     Raises:
         ValueError: There is nothing to join, a KV was released, or the pools differ.
-        UnsupportedModel: The keys of this model cannot move that far.
+        UnsupportedModel: The keys of this model cannot move that far, or not together.
     """
     if not rotate:
         warnings.warn(UNROTATED, NotRotated, stacklevel=2)
@@ -56,9 +56,10 @@ def concatenate(kvs: Sequence[KV], offsets: str = "consecutive", *, rotate: bool
         start = min((span.start for span in kv.spans), default=0)
         by = behind - start if number else 0
         parts = [span.moved(by) if rotate else span.relabelled(by) for span in kv.spans]
-        pool.layout.require_spans(parts)
         spans += parts
         if number == 0 or offsets == "consecutive":
             behind = max((span.stop for span in parts), default=behind)
+    pool.layout.require_spans(spans)
+    pool.layout.require_end(spans)
     known = marks.join([kv.marks for kv in kvs], [len(kv) for kv in kvs])
     return KV(pool, merge(spans, pool.page_size), marks=known)

@@ -1,11 +1,11 @@
 """What a model stores in its cache, layer by layer, and whether its keys may move."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import torch
 
-from agentprim.cache.span import Span
+from agentprim.cache.span import Span, side_of
 from agentprim.errors import UnsupportedModel
 from agentprim.rope import LayerRope, RopeProof
 
@@ -52,9 +52,9 @@ class Layout:
     window: int | None = None
     joined: str = "not measured: its keys are not moved"
 
-    def layer_rope(self, layer: int) -> LayerRope:
+    def layer_rope(self, layer: int, side: int = 0) -> LayerRope:
         """Return how a layer turns its keys; no rotation where nothing is proved."""
-        return self.rope.layers[layer] if self.rope else LayerRope.none()
+        return self.rope.on(side).layers[layer] if self.rope else LayerRope.none()
 
     def stored_shape(self, layer: int) -> LayerShape:
         """Return the shape in pages, where what turns comes first."""
@@ -62,7 +62,14 @@ class Layout:
         k_dim, v_dim = self.layer_rope(layer).order(shape.k_dim, shape.v_dim)
         return replace(shape, k_dim=k_dim, v_dim=v_dim)
 
-    def require(self, delta: int, *, first: int | None = None, last: int | None = None) -> None:
+    @property
+    def switch(self) -> int | None:
+        """Position from which a pass turns all its keys by other tables, None for most models."""
+        return self.rope.switch if self.rope else None
+
+    def require(
+        self, delta: int, *, first: int | None = None, last: int | None = None, side: int = 0
+    ) -> None:
         """Check that keys computed at positions `first..last` may move by `delta`.
 
         Raises:
@@ -73,25 +80,56 @@ class Layout:
         if self.rope is None:
             # a fresh one: a stored exception would keep every frame that it went through
             raise UnsupportedModel(*self.refusal.args)
-        self.rope.require(delta, first=first, last=last)
+        self.rope.on(side).require(delta, first=first, last=last)
 
     def require_spans(self, spans: Iterable[Span]) -> None:
-        """Check that spans may stand where they are.
+        """Check that spans may stand where they are, and beside each other.
 
         Raises:
             UnsupportedModel: As `require`.
         """
+        spans = list(spans)
         for span in spans:
-            self.require(span.delta, first=span.position, last=span.stop - 1 - span.delta)
+            if span.side != spans[0].side:
+                self.rope.require_side(span.side, spans[0].side)
+        for span in spans:
+            last = span.stop - 1 - span.delta
+            self.require(span.delta, first=span.position, last=last, side=span.side)
 
-    def require_reach(self, last: int) -> None:
+    def require_end(self, spans: Sequence[Span]) -> None:
+        """Check that the next pass behind spans, which stand alone, is on their side.
+
+        Raises:
+            UnsupportedModel: They come from beyond a switch and end below it.
+        """
+        if side_of(spans) and max(span.stop for span in spans) < self.switch:
+            self.rope.require_side(0, 1)
+
+    def side(self, last: int, held: Iterable[int]) -> int:
+        """Return the side of a pass whose farthest token the model counts at `last`.
+
+        Args:
+            last: The farthest of all rows, padding included: it decides for all of them.
+            held: Sides of the keys that the pass sees.
+
+        Raises:
+            UnsupportedModel: They were computed on another.
+        """
+        if self.switch is None:
+            return 0
+        side = self.rope.side_of(last)
+        for other in held:
+            self.rope.require_side(side, other)
+        return side
+
+    def require_reach(self, last: int, side: int = 0) -> None:
         """Check that tokens may be added at positions up to `last` behind moved keys.
 
         Raises:
             UnsupportedModel: The place is beyond what is proved.
         """
         if self.rope is not None:
-            self.rope.require(1, first=last - 1, last=last - 1)
+            self.rope.on(side).require(1, first=last - 1, last=last - 1)
 
     def __str__(self) -> str:
         """Name the model and its dtype, for messages."""

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from agentprim.cache.group import LayerGroup
 from agentprim.cache.pool import Pool
-from agentprim.cache.span import MAX_RUNS, Span, merge
+from agentprim.cache.span import MAX_RUNS, Span, merge, side_of
 from agentprim.cache.table import SpanTable, span_slots
 from agentprim_kernels import materialize_, rotate_, select_
 
@@ -49,7 +49,8 @@ def materialize(pool: Pool, spans: tuple[Span, ...]) -> tuple[Span, ...]:
     """Copy spans into pages of their own, keys turned to where they now stand."""
     if not spans:
         return ()
-    copies, slots = fresh(pool, current_positions(spans), [i for span in spans for i in span.ids])
+    ids = [i for span in spans for i in span.ids]
+    copies, slots = fresh(pool, current_positions(spans), ids, side_of(spans))
     for group in pool.groups:
         device = group.k_cache.device
         table = SpanTable([spans], device=device)
@@ -73,7 +74,9 @@ def compact(pool: Pool, spans: tuple[Span, ...], indices: list[int]) -> tuple[Sp
     lengths = torch.tensor([span.length for span in spans])
     rows = torch.arange(len(spans), dtype=torch.int32).repeat_interleave(lengths)[at]
     positions, ids = current_positions(spans), [i for span in spans for i in span.ids]
-    copies, slots = fresh(pool, [positions[i] for i in indices], [ids[i] for i in indices])
+    copies, slots = fresh(
+        pool, [positions[i] for i in indices], [ids[i] for i in indices], side_of(spans)
+    )
     for group in pool.groups:
         device = group.k_cache.device
         table = SpanTable([spans], device=device)
@@ -113,12 +116,14 @@ def current_positions(spans: tuple[Span, ...]) -> list[int]:
     return found
 
 
-def fresh(pool: Pool, positions: list[int], ids: list[int]) -> tuple[tuple[Span, ...], Tensor]:
+def fresh(
+    pool: Pool, positions: list[int], ids: list[int], side: int
+) -> tuple[tuple[Span, ...], Tensor]:
     """Claim pages for tokens at given positions; return their spans and their slots."""
     ((pages, first_slot, leases),) = pool.claim([(-1, 0)], [len(positions)])
     whole = Span(
         pages=pages, first_slot=first_slot, length=len(positions), position=0, ids=tuple(ids),
-        leases=leases,
+        leases=leases, side=side,
     )  # fmt: skip
     breaks = [i for i in range(1, len(positions)) if positions[i] != positions[i - 1] + 1]
     if len(breaks) >= MAX_RUNS:  # a few spans with explicit positions instead of many without

@@ -43,13 +43,14 @@ def plan(
     """
     counts = count_new(rows, held + num_new, num_new, mask)
     counted = counted_positions(position_ids, len(rows), held, num_new)
+    side = _side(pool, rows, counted)
     lines = [line[num_new - count :] for line, count in zip(counted, counts, strict=True)]
     shifts = [
         row.next_position - line[0] if line and not absolute else 0
         for row, line in zip(rows, lines, strict=True)
     ]
     for row, line, shift in zip(rows, lines, shifts, strict=True):
-        _check_places(pool, row, line, shift)
+        _check_places(pool, row, line, shift, side)
         if not spans:
             _check_dense(pool, row, line, shift)
     if not spans and mask is None and len({row.length for row in rows} | {held}) > 1:
@@ -64,7 +65,9 @@ def plan(
     tokens = ids.tolist() if ids is not None else [[-1] * num_new] * len(rows)
     for index, (row, line, shift) in enumerate(zip(rows, lines, shifts, strict=True)):
         first = num_new - len(line)
-        own = row.append(*claims[index], positions=line, delta=shift, ids=tokens[index][first:])
+        own = row.append(
+            *claims[index], positions=line, delta=shift, ids=tokens[index][first:], side=side
+        )
         slots[index, first:] = torch.tensor(own, dtype=torch.int64)
         current[index, first:] = torch.tensor(line, dtype=torch.int32) + shift
     return Step(
@@ -73,13 +76,21 @@ def plan(
     )  # fmt: skip
 
 
-def _check_places(pool: Pool, row: Row, line: list[int], shift: int) -> None:
+def _side(pool: Pool, rows: list[Row], counted: list[list[int]]) -> int:
+    """Find out by which tables the model turns the keys of this pass, those of no row excepted."""
+    if pool.layout.switch is None:
+        return 0
+    last = max((position for line in counted for position in line), default=0)
+    return pool.layout.side(last, (row.side for row in rows if row.length))
+
+
+def _check_places(pool: Pool, row: Row, line: list[int], shift: int, side: int) -> None:
     """Check that keys computed at `line` may stand `shift` further, behind what the row holds."""
     if not line:
         return
-    pool.layout.require(shift, first=min(line), last=max(line))
+    pool.layout.require(shift, first=min(line), last=max(line), side=side)
     if row.moved:
-        pool.layout.require_reach(max(line) + shift)
+        pool.layout.require_reach(max(line) + shift, side)
 
 
 def _check_dense(pool: Pool, row: Row, line: list[int], shift: int) -> None:

@@ -10,7 +10,7 @@ from agentprim.cache.batch import Batch
 from agentprim.cache.kv import KV
 from agentprim.cache.pool import Pool
 from agentprim.cache.row import Row
-from agentprim.cache.span import MAX_RUNS, merge
+from agentprim.cache.span import MAX_RUNS, merge, side_of
 from agentprim.cache.step import Step
 from agentprim.cache.table import span_slots
 from agentprim.errors import UnsupportedModel
@@ -50,9 +50,10 @@ class Rewrite(Batch):
         _check(pool, kvs)
         places = [move.current_positions(kv.spans) for kv in kvs]
         self.positions = [[at[i] for i in own] for at, own in zip(places, chosen, strict=True)]
+        side = pool.layout.side(max(map(max, self.positions)), (side_of(kv.spans) for kv in kvs))
         for kv, own in zip(kvs, self.positions, strict=True):
             if any(span.delta for span in kv.spans):
-                pool.layout.require_reach(max(own))
+                pool.layout.require_reach(max(own), side)
         rooms = [_room(*row) for row in zip(kvs, chosen, self.positions, strict=True)]
         self.kvs = [kv for kv, _ in rooms]
         self.rows = [Row(pool, kv) for kv in self.kvs]
@@ -107,7 +108,7 @@ def _room(kv: KV, chosen: list[int], positions: list[int]) -> tuple[KV, Tensor]:
     if sum(len(part.spans) for part in kept) + len(new) > MAX_RUNS:
         return _copied(kv, chosen, kept[0])
     ids = kv.ids
-    spans, slots = move.fresh(kv.pool, positions, [ids[i] for i in chosen])
+    spans, slots = move.fresh(kv.pool, positions, [ids[i] for i in chosen], side_of(kv.spans))
     fresh = KV(kv.pool, spans)
     parts = list(kept[0].spans)
     for (begin, end), part in zip(new, kept[1:], strict=True):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from agentprim.cache.kv import KV
 from agentprim.cache.lease import Lease
 from agentprim.cache.pool import Pool
-from agentprim.cache.span import Span, merge
+from agentprim.cache.span import Span, merge, side_of
 
 
 @dataclass(slots=True)
@@ -19,12 +19,13 @@ class _Open:
     position: int
     delta: int
     ids: list[int]
+    side: int
 
     def span(self, *, ids: bool = False) -> Span:
         return Span(
             pages=tuple(self.pages), first_slot=self.first_slot, length=self.length,
             position=self.position, delta=self.delta, ids=tuple(self.ids) if ids else (),
-            leases=(),
+            leases=(), side=self.side,
         )  # fmt: skip
 
 
@@ -62,6 +63,11 @@ class Row:
     def ids(self) -> list[int]:
         """Token ids, -1 where there is none."""
         return [i for span in (*self._base, *self._new) for i in span.ids]
+
+    @property
+    def side(self) -> int:
+        """By which tables the keys were turned; see `Span`. Rows without tokens say 0."""
+        return side_of(self._base or self._new)
 
     @property
     def moved(self) -> bool:
@@ -102,6 +108,7 @@ class Row:
         positions: list[int],
         delta: int,
         ids: list[int],
+        side: int = 0,
     ) -> list[int]:
         """Add claimed slots as new tokens and return the slot of each.
 
@@ -112,13 +119,14 @@ class Row:
             positions: Where the model computes each key.
             delta: What is missing to its current position.
             ids: Token ids, -1 where there is none.
+            side: By which tables the model turns these keys.
         """
         size = self.pool.page_size
         self._leases += leases
         for begin, end in _runs(positions):
             first, last = first_slot + begin, first_slot + end - 1
             touched = pages[first // size : last // size + 1]
-            self._extend(touched, first % size, positions[begin], delta, ids[begin:end])
+            self._extend(touched, first % size, positions[begin], delta, ids[begin:end], side)
         self.length += len(positions)
         if positions:
             self.next_position = max(self.next_position, max(positions) + delta + 1)
@@ -128,15 +136,16 @@ class Row:
         ]
 
     def _extend(
-        self, pages: tuple[int, ...], offset: int, position: int, delta: int, ids: list[int]
-    ) -> None:
+        self, pages: tuple[int, ...], offset: int, position: int, delta: int, ids: list[int],
+        side: int,
+    ) -> None:  # fmt: skip
         last = self._new[-1] if self._new else None
         if last is not None and self._continues(last, pages[0], offset, position, delta):
             last.pages += pages[offset > 0 :]  # unless it begins a page, it goes on in the last one
             last.length += len(ids)
             last.ids += ids
         else:
-            self._new.append(_Open(list(pages), offset, len(ids), position, delta, list(ids)))
+            self._new.append(_Open(list(pages), offset, len(ids), position, delta, list(ids), side))
 
     def _continues(self, last: _Open, page: int, offset: int, position: int, delta: int) -> bool:
         if last.delta != delta or last.position + last.length != position:

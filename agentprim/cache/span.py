@@ -1,5 +1,6 @@
 """A span: a run of tokens in consecutive slots that knows how far it has moved."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from agentprim.cache.lease import Lease
@@ -20,6 +21,8 @@ class Span:
         ids: Token id of each token; -1 for a latent step, which has none.
         leases: What keeps the pages alive.
         positions: Where each key was computed, for tokens with gaps between them; else None.
+        side: By which tables the keys were turned: 1 for those of a pass beyond the switch of a
+            model that has one (LongRoPE), else 0.
     """
 
     pages: tuple[int, ...]
@@ -30,6 +33,7 @@ class Span:
     ids: tuple[int, ...]
     leases: tuple[Lease, ...]
     positions: tuple[int, ...] | None = None
+    side: int = 0
 
     @property
     def start(self) -> int:
@@ -68,7 +72,9 @@ class Span:
 
     def meets(self, other: "Span", page_size: int) -> bool:
         """Tell whether `other` goes on exactly where this span ends: slots, positions, delta."""
-        if self.delta != other.delta or self.positions or other.positions:
+        if (self.delta, self.side) != (other.delta, other.side):
+            return False
+        if self.positions or other.positions:
             return False
         if self.position + self.length != other.position:
             return False
@@ -89,6 +95,11 @@ class Span:
             ids=self.ids + other.ids,
             leases=self.leases + extra,
         )
+
+
+def side_of(spans: Sequence[Span]) -> int:
+    """Return the side that spans are on; those of a KV are on one."""
+    return spans[0].side if spans else 0
 
 
 def merge(spans: list[Span], page_size: int) -> tuple[Span, ...]:

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from agentprim.cache.common import cut_common
 from agentprim.cache.group import LayerGroup
-from agentprim.cache.span import Span
+from agentprim.cache.span import Span, side_of
 from agentprim_kernels import cascade, rotation
 
 
@@ -34,7 +34,7 @@ class SpanTable:
         """Lay out the spans of each sequence.
 
         Args:
-            rows: Spans of each sequence, in token order.
+            rows: Spans of each sequence, in token order; all on one side of a switch.
             shifts: For each sequence, its current positions minus those that the model counts;
                 keys are turned by `delta - shift` to meet a query that was counted.
             page_size: Slots of a page; given, spans that sequences share are found.
@@ -68,13 +68,14 @@ class SpanTable:
         self._deltas = [
             span.delta - shift for row, shift in zip(rows, shifts, strict=True) for span in row
         ]
+        self._side = side_of(flat)
         self._rotations: dict[int, Tensor] = {}
 
     def rotation(self, group: LayerGroup) -> Tensor:
         """Return the group's cos/sin rows, fp32 `[group_layers, num_spans, 2, rotary_dim / 2]`."""
         key = id(group)
         if key not in self._rotations:
-            self._rotations[key] = rotation(self._deltas, group.inv_freq)
+            self._rotations[key] = rotation(self._deltas, group.table(self._side))
         return self._rotations[key]
 
 

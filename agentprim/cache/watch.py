@@ -8,6 +8,7 @@ from weakref import ref
 from torch import Tensor, nn
 
 from agentprim.cache.hf import NAME, PagedCache
+from agentprim.errors import UnsupportedModel
 
 
 def watch(model: nn.Module) -> Callable[[], None]:
@@ -61,7 +62,23 @@ class _Guard:
         new = kwargs.get("next_sequence_length")
         if cache is not None and kwargs.get("is_first_iteration") and new is not None:
             cache.check_ids(input_ids, new, kwargs.get("attention_mask"))
-        return self.__wrapped__(input_ids, *args, **kwargs)
+        made = self.__wrapped__(input_ids, *args, **kwargs)
+        if cache is not None and _paged(made.values()) is None:
+            self._restore(cache, made, kwargs)
+        return made
+
+    def _restore(self, cache: PagedCache, made: dict, kwargs: dict) -> None:
+        """Put a cache back that the model dropped to read a text anew beyond its switch.
+
+        Raises:
+            UnsupportedModel: The cache holds something.
+        """
+        if cache.get_seq_length():
+            raise UnsupportedModel.because(
+                type(self._model()).__name__, "a forward pass without its cache",
+                "past a length it reads all again", way="prefill again as one text",
+            )  # fmt: skip
+        made[next(name for name, value in kwargs.items() if value is cache)] = cache
 
     def __deepcopy__(self, memo: dict) -> "_Guard":
         return _Guard(memo.get(id(self._model()), self._model()))
