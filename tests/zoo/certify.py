@@ -75,6 +75,12 @@ def _check(model: nn.Module, twin: nn.Module, layout: Layout) -> dict[str, objec
     """Check a claim; report what it is worth."""
     proof = layout.rope
     faults = [key_fault(twin, proof, delta) for delta in _deltas(twin, proof)]
+    if proof.far is not None:
+        faults += [
+            key_fault(twin, proof.far, delta, start=proof.switch - 5)
+            for delta in _deltas(twin, proof.far)
+            if proof.switch + delta <= proof.far.max_delta
+        ]
     try:
         proof.require(proof.max_delta + 1)
         faults.append("a move beyond the proof is not refused")
@@ -83,6 +89,8 @@ def _check(model: nn.Module, twin: nn.Module, layout: Layout) -> dict[str, objec
     parts = [(B, A)]
     if proof.chunk_size is not None:  # and once by a whole chunk
         parts.append((some_ids(proof.chunk_size)[0].tolist(), A))
+    if proof.switch is not None:  # and once with passes that reach it
+        parts.append(tuple(some_ids(proof.switch + count)[0].tolist() for count in (1, 9)))
     error = max(join_error(model, twin, *pair) for pair in parts)
     if not error <= TOLERANCE:
         faults.append(f"a query on a joined cache is off by {error:.1e}")
@@ -101,14 +109,16 @@ def _deltas(model: nn.Module, proof: RopeProof, num_ids: int = 11) -> list[int]:
     return sorted(delta for delta in wanted if 0 < delta <= most)
 
 
-def key_fault(model: nn.Module, proof: RopeProof, delta: int) -> str | None:
-    """Compare keys computed at `delta..` with those of `0..` relocated; say what differs."""
+def key_fault(model: nn.Module, proof: RopeProof, delta: int, start: int = 0) -> str | None:
+    """Compare keys computed `delta` further with those of `start..` relocated; say what differs."""
     ids = some_ids(11)
-    here, there = compute(model, ids, 0), compute(model, ids, delta)
+    here, there = compute(model, ids, start), compute(model, ids, start + delta)
     for layer, rope in enumerate(proof.layers):
         turned, still = (1, 0) if rope.in_values else (0, 1)
         fastest = float(rope.inv_freq.abs().max()) if rope.rotary_dim else 0.0
-        angles = 2 * (delta + ids.shape[1]) * fastest * 2.0**-24  # as Hugging Face rounds them
+        angles = (
+            2 * (start + delta + ids.shape[1]) * fastest * 2.0**-24
+        )  # as Hugging Face rounds them
         moved = relocate(here[turned][layer], rope, delta)
         # above the first layer, inputs carry the rounding of every angle below
         error = _relative(moved, there[turned][layer])
@@ -172,4 +182,6 @@ def _turns(proof: RopeProof) -> str:
             form = "none"
         if form not in forms:
             forms.append(form)
+    if proof.far is not None:
+        forms.append(f"by other tables from {proof.switch} on, up to {proof.far.max_delta}")
     return "; ".join(forms)
