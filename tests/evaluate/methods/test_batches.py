@@ -15,8 +15,8 @@ DRAWN = Limits(max_new_tokens=2, steps=2, temperature=0.8, top_p=0.95)
 SHORT = {
     "self_refine": {"attempts": 1}, "agentverse": {"turns": 2, "rounds": 1},
     "metagpt_control": {"repairs": 1}, "quality_diversity": {"more": 1},
-    "self_consistency": {"samples": 2}, "lite": {"calls": 4}, "lite_text": {"calls": 4},
-    "lite_control": {"calls": 4}, "lite_control_text": {"calls": 4},
+    "self_consistency": {"samples": 2}, "lite": {"calls": 3}, "lite_text": {"calls": 3},
+    "lite_control": {"calls": 3}, "lite_control_text": {"calls": 3},
 }  # fmt: skip
 PLAN = Plan.from_dict({"steps": [
     {"id": "a", "primitive": "solve"},
