@@ -3,8 +3,10 @@
 import json
 from dataclasses import dataclass, field
 
+from agentprim.evaluate.methods import methods
 from agentprim.evaluate.report.cells import Cell
 from agentprim.evaluate.report.stats import Paired
+from agentprim.evaluate.tasks import tasks
 
 BASE = "single"
 TWINS = {"latent_mas": "text_mas"}  # whose twin is not called like it
@@ -50,7 +52,7 @@ class Block:
 
     @property
     def tasks(self) -> list[str]:
-        """Tasks in the order in which they were met, those without data last."""
+        """Tasks in the order of its cells, those without data last."""
         return list(dict.fromkeys([cell.task for cell in self.cells] + sorted(self.missing)))
 
     @property
@@ -98,7 +100,13 @@ class Block:
 
 
 def blocks(cells: list[Cell]) -> list[Block]:
-    """Sort cells into blocks, in the order in which they are met."""
+    """Sort cells into blocks: blocks as they are met, cells as tasks and methods are listed."""
+    listed = [*tasks(), *methods()]
+    rank = {name: number for number, name in enumerate(listed)}
+
+    def order(cell: Cell) -> tuple[int, ...]:
+        return tuple(rank.get(name, len(rank)) for name in (cell.task, cell.method))
+
     found: dict[str, Block] = {}
     for cell in cells:
         h = cell.header
@@ -108,6 +116,7 @@ def blocks(cells: list[Cell]) -> list[Block]:
         block = found.setdefault(key, Block(about=about))
         block.cells.append(cell)
     for block in found.values():
+        block.cells.sort(key=order)
         have = {cell.task for cell in block.cells}
         for cell in block.cells:
             block.missing |= {name: why for name, why in cell.missing.items() if name not in have}

@@ -108,7 +108,7 @@ def test_inners_are_named_and_paired_within_their_run(tmp_path):
         put(tmp_path / inner, "one", "single", right, inner=inner)
         put(tmp_path / inner, "one", "review", "yn", inner=inner)
     (block,) = blocks(read_cells([tmp_path / "latent", tmp_path / "prefill"]))
-    assert block.rows == [("review", "latent"), ("single", None), ("review", "prefill")]
+    assert block.rows == [("single", None), ("review", "latent"), ("review", "prefill")]
     found = block.against(block.find("one", "review", "prefill"))
     assert (found.gained, found.lost) == (1, 0)
     found = block.against(block.find("one", "review", "latent"))
