@@ -41,7 +41,7 @@ class Case:
         Raises:
             AssertionError: A row is too far away, or was not written.
         """
-        have = [one.clone() for one in self.targets]
+        have = [one.clone() for one in self._start]
         self.providers[provider](*have)
         for mine, wanted in zip(have, self._wanted, strict=True):
             for layer, (a, b) in enumerate(zip(mine, wanted, strict=True)):
@@ -54,8 +54,13 @@ class Case:
                     )
 
     @cached_property
+    def _start(self) -> list[Tensor]:
+        """Keep the targets as they are before anything is timed on them, in place."""
+        return [one.clone() for one in self.targets]
+
+    @cached_property
     def _wanted(self) -> list[Tensor]:
-        wanted = [one.clone() for one in self.targets]
+        wanted = [one.clone() for one in self._start]
         with torch.no_grad():
             self.providers[REFERENCE](*wanted)
         return wanted
