@@ -115,23 +115,23 @@ class Local:
             [[*turns[number], *ids] for number, ids in rows],
             [kvs[number] for number, _ in rows],
         )[1]
-        heads = [len(turns[number]) for number, _ in rows]
-        return [
-            (self._log_probs(state[head - 1]), self._log_probs(state[head:]))
-            for head, state in zip(heads, states, strict=True)
-        ]
+        lines = self._log_probs(
+            [
+                state[len(turns[number]) - 1 :]
+                for (number, _), state in zip(rows, states, strict=True)
+            ]
+        )
+        return [(line[0], line[1:]) for line in lines]
 
     def _in_two_passes(self, kvs: list[KV], turns: list[list[int]], rows: list) -> list:
         """Read each question once, then every option on a fork of it."""
         asked, states = read(self.engine, turns, kvs)
-        before = [self._log_probs(state[-1]) for state in states]
-        _, after = read(
+        before = self._log_probs([state[-1:] for state in states])
+        _, states = read(
             self.engine, [ids for _, ids in rows], [asked[number] for number, _ in rows]
         )
-        return [
-            (before[number], self._log_probs(state))
-            for (number, _), state in zip(rows, after, strict=True)
-        ]
+        after = self._log_probs(states)
+        return [(before[number][0], line) for (number, _), line in zip(rows, after, strict=True)]
 
     def _corrected(self, questions: Sequence[Question], found: list[Scores]) -> list[Scores]:
         missing = list(dict.fromkeys(one for one in questions if one not in self._priors))
@@ -152,8 +152,10 @@ class Local:
             for question, one, more in zip(questions, found, spent, strict=True)
         ]
 
-    def _log_probs(self, states: Tensor) -> Tensor:
-        return torch.log_softmax(self.engine.logits(states), dim=-1)
+    def _log_probs(self, states: list[Tensor]) -> list[Tensor]:
+        """Turn hidden states `[n, d]` of each row into log-probabilities, in one multiplication."""
+        lines = torch.log_softmax(self.engine.logits(torch.cat(states)), dim=-1)
+        return list(lines.split([len(one) for one in states]))
 
 
 def _cached(state) -> KV | None:
