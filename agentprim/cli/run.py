@@ -1,7 +1,5 @@
 """`agentprim run`: answer one question, show the answer as it comes and what it cost."""
 
-import json
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -14,6 +12,7 @@ from agentprim.cli.options import Debug, Json, Model
 from agentprim.cli.progress import Progress
 from agentprim.cli.quiet import quiet
 from agentprim.cli.table import usage_table
+from agentprim.cli.trace import tracing
 from agentprim.engine import Output
 
 NOT_ROTATED = (
@@ -66,8 +65,7 @@ def run(
     if max_new_tokens < 1:
         raise ValueError(f"max_new_tokens must be at least 1, got {max_new_tokens}")
     out = Console()
-    # opened first: a place that cannot be written shall not cost a model's time
-    with trace.open("w") if trace else nullcontext() as lines:
+    with tracing(trace) as write:
         if no_rotate:
             Console(stderr=True).print(NOT_ROTATED, style="bold red", highlight=False)
         with Progress() as progress, quiet():
@@ -82,8 +80,7 @@ def run(
                 max_new_tokens=max_new_tokens,
                 stream=None if as_json else progress.stream(out),
             )
-        if lines is not None:
-            lines.writelines(json.dumps(one) + "\n" for one in story(answer))
+        write(answer)
     if as_json:
         asked = {"question": question, "primitive": primitive, "model": model}
         out.print_json(data={**asked, **report(answer, method)})
@@ -102,9 +99,3 @@ def report(answer: Output, method: Method) -> dict:
         "total": answer.usage.total.to_dict(),
         "roles": answer.usage.to_dict(),
     }
-
-
-def story(answer: Output) -> list[dict]:
-    """List every event as plain data, and the answer last."""
-    last = {"kind": "answer", "text": str(answer), "finish": answer.finish}
-    return [*(event.to_dict() for event in answer.trace), {**last, **answer.usage.total.to_dict()}]

@@ -1,7 +1,6 @@
 """`agentprim solve`: plan for a question, run the plan, show the answer and what it cost."""
 
 import functools
-import json
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Literal
@@ -24,8 +23,9 @@ from agentprim.cli.organize import (
 )
 from agentprim.cli.progress import Progress
 from agentprim.cli.quiet import quiet
-from agentprim.cli.run import NOT_ROTATED, story
+from agentprim.cli.run import NOT_ROTATED
 from agentprim.cli.table import usage_table
+from agentprim.cli.trace import tracing
 from agentprim.cli.tree import Show
 from agentprim.organizer import Proposal, System
 from agentprim.workflow import Plan
@@ -91,8 +91,7 @@ def solve(
             shown.begin(one)
 
     with ExitStack() as stack:
-        # opened first: a place that cannot be written shall not cost a model's time
-        lines = stack.enter_context(trace.open("w")) if trace else None
+        keep = stack.enter_context(tracing(trace))
         if no_rotate:
             Console(stderr=True).print(NOT_ROTATED, style="bold red", highlight=False)
         progress = stack.enter_context(Progress())
@@ -117,8 +116,7 @@ def solve(
             write(text)
 
         answer = system(question, max_new_tokens=max_new_tokens, stream=None if as_json else emit)
-        if lines is not None:
-            lines.writelines(json.dumps(one) + "\n" for one in story(answer))
+        keep(answer)
     ran = told[0].plan if told else fixed
     if as_json:
         out.print_json(data={

@@ -1,6 +1,5 @@
 """`agentprim workflow run`: let experts of a file work on a task, and show who did what."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -14,8 +13,8 @@ from agentprim.cli.load import load
 from agentprim.cli.options import Debug, Json, Model
 from agentprim.cli.progress import Progress
 from agentprim.cli.quiet import quiet
-from agentprim.cli.run import story
 from agentprim.cli.table import shorten
+from agentprim.cli.trace import tracing
 from agentprim.engine import Event, Output
 from agentprim.workflow.lite.account import Prices, lines
 from agentprim.workflow.lite.spec import Spec, build
@@ -50,12 +49,11 @@ def run(
         raise ValueError(f"spec must be a file, got {spec}")
     read = Spec.load(spec)
     prices = Prices(read=price_read, written=price_written, decided=price_decided)
-    with Progress() as progress, quiet():
+    with tracing(trace) as write, Progress() as progress, quiet():
         engine, _ = load(model, progress)
         progress(f"{len(read.experts)} experts work")
         answer = build(read, engine)(task, seed=seed)
-    if trace is not None:
-        trace.write_text("".join(json.dumps(one) + "\n" for one in story(answer)))
+        write(answer)
     out = Console()
     if as_json:
         out.print_json(data={

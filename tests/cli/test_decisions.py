@@ -111,3 +111,10 @@ def test_a_bad_file_is_one_line_that_names_every_fault(call, folder, tmp_path, t
     assert done.exit_code == 2
     assert re.search(message, done.stderr), done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_a_trace_that_cannot_be_written_is_said_before_a_model_is_loaded(call, tmp_path):
+    spec, trace = tmp_path / "spec.yaml", tmp_path / "nowhere" / "trace.jsonl"
+    spec.write_text(SPEC)
+    done = call("workflow", "run", str(spec), "why?", "--model", "nobody", "--trace", str(trace))
+    assert done.exit_code == 1 and "nowhere" in done.stderr and "nobody" not in done.stderr

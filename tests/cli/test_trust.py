@@ -5,7 +5,7 @@ import json
 import pytest
 
 from agentprim import Certificate, Planning, Voting
-from agentprim.cli.run import story
+from agentprim.cli.trace import story
 from agentprim.trust import verify as verify_engine
 from agentprim.trust.measure import Task
 from tests.cli.conftest import QUESTION
