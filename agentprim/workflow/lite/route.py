@@ -34,10 +34,10 @@ def route(task: Task, flow) -> Steps:
         chosen, detail = options[0], {"by": "only one"}
     elif isinstance(flow.router, Decider):
         chosen, detail = yield from _by_decider(task, flow, options)
-    elif callable(flow.rule):
-        chosen, detail = flow.rule(task.text, tuple(task.artifacts), eligible), {"by": "rule"}
-    else:
+    elif flow.router is None:
         chosen, detail = yield from _in_words(task, flow, options)
+    else:
+        chosen, detail = flow.router(task.text, tuple(task.artifacts), eligible), {"by": "rule"}
     if chosen not in options:
         detail = {**detail, "refused": chosen, "by": "rule"}
         chosen = in_turn(task.text, task.artifacts, eligible)
@@ -61,7 +61,7 @@ def _in_words(task: Task, flow, options: list[str]) -> Steps:
         task=task.text if flow.feedback else transcript(task.text, task.artifacts, contents=False),
     )
     senders = task.known() if flow.feedback else ()
-    reply = yield from task.act("routing", flow.words, turn, senders, flow.route_tokens)
+    reply = yield from task.act("routing", flow.reviewer, turn, senders, flow.route_tokens)
     if isinstance(reply, Failure):
         return None, {"by": "llm"}
     return named(str(reply), options), {"by": "llm", "said": str(reply)}

@@ -94,9 +94,8 @@ class LiteWorkflow:
         if reviewer is None and (router == "llm" or screening in ("llm", "cascade")):
             raise ValueError("reviewer must be given to review or route in words, got None")
         self.decider, self.reviewer, self.budget = decider, reviewer, budget or Budget()
-        self.router = decider if router == "decider" else router
-        self.rule = {"rule": in_turn}.get(router) if isinstance(router, str) else router
-        self.words = reviewer
+        known = {"decider": decider, "rule": in_turn, "llm": None}
+        self.router = known[router] if isinstance(router, str) else router
         self.screening, self.feedback, self.repairs, self.comm = screening, feedback, repairs, comm
         self.max_new_tokens, self.review_tokens = max_new_tokens, review_tokens
         self.route_tokens, self.finalizer, self.inject = route_tokens, finalizer, inject
