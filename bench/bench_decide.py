@@ -26,7 +26,7 @@ def engine():
 
 
 @pytest.mark.parametrize(
-    ("question", "most", "wanted"), [(SHORT, 16, 15), (LONG, 48, 8)], ids=["short", "long"]
+    ("question", "most", "wanted"), [(SHORT, 16, 20), (LONG, 48, 10)], ids=["short", "long"]
 )
 def test_decide(measure, engine, question, most, wanted):
     tokens = len(engine.encode(question.prompt)) + sum(
