@@ -75,9 +75,7 @@ class Lite:
             comm=self.comm, repairs=self.repairs, max_new_tokens=limits.max_new_tokens,
             review_tokens=limits.max_new_tokens, name=self.name, **by,
         )  # fmt: skip
-        # the workflow adds a task's place in the batch to its seed, which must not matter here
-        drawn = [mixed(seed) - (place << 20) for place, seed in enumerate(seeds)]
-        return [bare(out) for out in flow(list(questions), seed=drawn)]
+        return [bare(out) for out in flow(list(questions), seed=[mixed(seed) for seed in seeds])]
 
     def _experts(self, engine: Engine, limits: Limits) -> list[Expert]:
         return [

@@ -107,7 +107,8 @@ class LiteWorkflow:
         Args:
             x: A question, chat messages, or a list of either; the last message is the task.
             context: Outputs of others, as in `Agent`.
-            seed: Of sampling and injection; a number, or one for each task.
+            seed: Of sampling and injection; one for each task, used as it is, or a number that
+                gives each task its own.
 
         Returns:
             An `Output` or a list of them; `finish` is `"stop"`, `"budget"`, or `"failure"` where
@@ -116,15 +117,15 @@ class LiteWorkflow:
         """
         rows, single = read_rows(x)
         contexts = read_contexts(context, len(rows), single)
+        if isinstance(seed, int):  # apart, since a task counts on from its seed
+            seed = [seed + (number << 20) for number in range(len(rows))]
         seeds = read_seeds(seed, len(rows), 1) or [None] * len(rows)
         tasks = [
             Task(
                 text=messages[-1]["content"], context=tuple(senders), comm=self.comm,
-                spent=Spent(self.budget), seed=None if one is None else one + (number << 20),
+                spent=Spent(self.budget), seed=one,
             )
-            for number, (messages, senders, one) in enumerate(
-                zip(rows, contexts, seeds, strict=True)
-            )
+            for messages, senders, one in zip(rows, contexts, seeds, strict=True)
         ]  # fmt: skip
         outputs = drive([run(task, self) for task in tasks])
         return outputs[0] if single else outputs

@@ -13,9 +13,11 @@ class Scripted:
     def __init__(self, name: str, *lines, tokens: int = 10):
         self.name, self.lines, self.tokens = name, list(lines), tokens
         self.heard: list[str] = []
+        self.seeds: list[int] = []
 
     def __call__(self, turns, *, max_new_tokens, seed=None, context=None, carry=None):
         assert isinstance(turns, list) and max_new_tokens >= 1
+        self.seeds += seed or []
         found = []
         for turn in turns:
             self.heard.append(turn)

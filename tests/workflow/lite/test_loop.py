@@ -170,6 +170,18 @@ def test_tasks_side_by_side_are_those_one_by_one():
         assert [e.kind for e in out.trace] == [e.kind for e in other.trace]
 
 
+def test_a_seed_for_each_task_is_used_as_it_is_and_one_for_all_is_spread():
+    def seeds(given):
+        a = Scripted("a", "x")
+        flow = LiteWorkflow([a], None, router="rule", screening="none")
+        flow(["first?", "second?"], seed=given)
+        return sorted(a.seeds)
+
+    assert seeds([9, 5]) == [5, 9] and seeds(None) == []
+    first, second = seeds(3)
+    assert first == 3 and second - first > 1000
+
+
 def test_one_broken_task_of_a_batch_leaves_the_others_alone():
     class Picky(Scripted):
         engine = None  # an agent with a batch of its own
