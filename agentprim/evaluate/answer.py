@@ -1,6 +1,7 @@
 """Answer a job: a batch that raises is tried item by item, and no item is lost."""
 
 import time
+from functools import partial
 
 import torch
 
@@ -15,8 +16,7 @@ def answer(engine: Engine, task: Task, method: Method, job: Job) -> list[dict]:
     Args:
         engine: The model.
         task: Grades the answers.
-        method: Gives them. One with a true `takes_material` is called with a further argument,
-            what its sender has read, one text a question.
+        method: Gives them.
         job: The items.
 
     Returns:
@@ -37,12 +37,14 @@ def _batch(engine: Engine, task: Task, method: Method, job: Job) -> list[dict]:
     seeds = [seed_of(job.seed, job.task, item) for item in job.items]
     if getattr(method, "takes_material", False):
         given = [ask(item) for item in job.items]
-        more = [[material(item) for item in job.items]]
+        more = {"materials": [material(item) for item in job.items]}
     else:
-        given, more = [item.question for item in job.items], []
+        given, more = [item.question for item in job.items], {}
+    if getattr(method, "takes_extracts", False) and hasattr(task, "extract"):
+        more["extracts"] = [partial(task.extract, item) for item in job.items]
     engine.pool.peak_pages = 0
     begun = time.perf_counter()
-    outputs = method(engine, given, job.limits, seeds, *more)
+    outputs = method(engine, given, job.limits, seeds, **more)
     seconds = (time.perf_counter() - begun) / len(job.items)
     if len(outputs) != len(job.items):
         raise RuntimeError(f"{job.method} must answer {len(job.items)} items, got {len(outputs)}")

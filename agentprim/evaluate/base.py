@@ -1,11 +1,13 @@
 """What an evaluation is made of: items, tasks that grade, and methods that answer."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from agentprim.engine import Engine, Output
+
+Extract = Callable[[str], str | None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +50,10 @@ class Grade:
 class Task(Protocol):
     """A set of items and how answers to them are graded.
 
+    A task may also have `extract(item, text) -> str | None`: what a text answers, in a form in
+    which equal answers are equal texts, read by the code that grades it; None where it finds no
+    answer. Methods that vote compare by it. It must not look at `item.answer`.
+
     Attributes:
         name: As on the command line.
         about: One line: what it is, where it comes from, and whether data here are real.
@@ -89,6 +95,10 @@ class Limits:
 
 class Method(Protocol):
     """Answers questions, a batch at a time.
+
+    One with a true `takes_extracts` compares answers, and has a further argument `extracts`: one
+    function a question that reads the answer of a text, as the task does; see `Task`. One with a
+    true `takes_material` has `materials`: what its sender reads, one text a question.
 
     Attributes:
         name: As on the command line.

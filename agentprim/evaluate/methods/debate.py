@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agentprim.engine import Engine, Output
-from agentprim.evaluate.base import Limits
-from agentprim.evaluate.methods.majority import Extract, elect_each, last_answer
+from agentprim.evaluate.base import Extract, Limits
+from agentprim.evaluate.methods.majority import elect_each
 from agentprim.evaluate.methods.talk import Talk, words
 from agentprim.primitives.prompts import said
 
@@ -27,7 +27,6 @@ class Debate:
     Attributes:
         agents, rounds: How many.
         temperature, top_p: Of the first round where the limits say greedy.
-        extract: Reads an answer out of a text, for the vote.
     """
 
     name: str = "llm_debate"
@@ -36,13 +35,18 @@ class Debate:
     rounds: int = 2
     temperature: float = 0.7
     top_p: float = 1.0
-    extract: Extract = last_answer
+    takes_extracts = True
 
     def __call__(
-        self, engine: Engine, questions: Sequence[str], limits: Limits, seeds: Sequence[int]
+        self,
+        engine: Engine,
+        questions: Sequence[str],
+        limits: Limits,
+        seeds: Sequence[int],
+        extracts: Sequence[Extract] | None = None,
     ) -> list[Output]:
         """Answer; see `Method`."""
-        talk, n = Talk(engine, questions, limits, seeds), self.agents
+        talk, n = Talk(engine, questions, limits, seeds, extracts), self.agents
         debater = talk.agent("debater")
         more = talk.diverse(self.temperature, self.top_p)
         asked = [line.question for line in talk.lines]
@@ -60,7 +64,7 @@ class Debate:
                 history.append({"role": "assistant", "content": words(last[row])})
                 history.append(_user(said(UPDATE.format(task=rows[row].question), others)))
             last = talk.say(debater, rows, histories)
-        return talk.end(elect_each(talk.lines, self.name, last, self.extract), self.name)
+        return talk.end(elect_each(talk.lines, self.name, last), self.name)
 
 
 def _user(text: str) -> dict[str, str]:

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from agentprim.engine import Engine, Output
-from agentprim.evaluate.base import Limits
+from agentprim.evaluate.base import Extract, Limits
 from agentprim.evaluate.methods.importance import importance, read_scores
-from agentprim.evaluate.methods.majority import Extract, elect, last_answer, votes
+from agentprim.evaluate.methods.majority import elect, votes
 from agentprim.evaluate.methods.talk import Line, Talk, words
 from agentprim.evaluate.methods.verdict import numbers
 from agentprim.primitives.prompts import said
@@ -65,7 +65,6 @@ class Dylan:
         roles: Of the agents.
         rounds: Most rounds.
         keep: Agents that the ranker keeps.
-        extract: Reads an answer out of a text, for consensus and vote.
     """
 
     name: str = "dylan"
@@ -73,13 +72,18 @@ class Dylan:
     roles: tuple[str, ...] = ("mathematician", "programmer", "scientist", "doctor")
     rounds: int = 3
     keep: int = 2
-    extract: Extract = last_answer
+    takes_extracts = True
 
     def __call__(
-        self, engine: Engine, questions: Sequence[str], limits: Limits, seeds: Sequence[int]
+        self,
+        engine: Engine,
+        questions: Sequence[str],
+        limits: Limits,
+        seeds: Sequence[int],
+        extracts: Sequence[Extract] | None = None,
     ) -> list[Output]:
         """Answer; see `Method`."""
-        talk = Talk(engine, questions, limits, seeds)
+        talk = Talk(engine, questions, limits, seeds, extracts)
         agents = [talk.agent(role, ROLE.format(role=role)) for role in self.roles]
         ranker = talk.agent("ranker", RANKER)
         everybody = range(len(agents))
@@ -125,7 +129,7 @@ class Dylan:
             for case, order, out in zip(cases, orders, found, strict=True):
                 scores, rest = read_scores(str(out), len(order))
                 case.said[-1][number] = out.but(text=rest.strip()) if any(scores) else out
-                case.answers[-1][number] = self.extract(rest)
+                case.answers[-1][number] = case.line.extract(rest)
                 case.scores[-1][number] = dict(zip(order, scores, strict=True))
 
     @staticmethod

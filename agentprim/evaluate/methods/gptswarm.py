@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agentprim.engine import Engine, Output
-from agentprim.evaluate.base import Limits
-from agentprim.evaluate.methods.majority import Extract, elect_each, last_answer
+from agentprim.evaluate.base import Extract, Limits
+from agentprim.evaluate.methods.majority import elect_each
 from agentprim.evaluate.methods.single import PLAIN, STEPS
 from agentprim.evaluate.methods.talk import Talk, words
 from agentprim.primitives.prompts import said
@@ -28,20 +28,24 @@ class GptSwarm:
     Attributes:
         agents: Their kinds, in the order of the graph: `"io"`, `"cot"` or `"reflect"`.
         edges: Probability of each edge from an earlier to a later agent.
-        extract: Reads an answer out of a text, for the vote.
     """
 
     name: str = "gptswarm"
     about: str = "a random forward graph of agents, majority (arXiv 2402.16823, not optimised)"
     agents: tuple[str, ...] = ("io", "cot", "cot", "reflect")
     edges: float = 0.5
-    extract: Extract = last_answer
+    takes_extracts = True
 
     def __call__(
-        self, engine: Engine, questions: Sequence[str], limits: Limits, seeds: Sequence[int]
+        self,
+        engine: Engine,
+        questions: Sequence[str],
+        limits: Limits,
+        seeds: Sequence[int],
+        extracts: Sequence[Extract] | None = None,
     ) -> list[Output]:
         """Answer; see `Method`."""
-        talk = Talk(engine, questions, limits, seeds)
+        talk = Talk(engine, questions, limits, seeds, extracts)
         nodes = [(f"{kind}{number}", kind) for number, kind in enumerate(self.agents, 1)]
         graphs = [self._graph(line) for line in talk.lines]
         said_by: list[list[Output]] = [[] for _ in talk.lines]
@@ -61,7 +65,7 @@ class GptSwarm:
             for done, out in zip(said_by, found, strict=True):
                 done.append(out)
         everything = [out for done in said_by for out in done]
-        return talk.end(elect_each(talk.lines, self.name, everything, self.extract), self.name)
+        return talk.end(elect_each(talk.lines, self.name, everything), self.name)
 
     def _graph(self, line) -> list[list[int]]:
         """Draw which agents each agent reads, and note it."""

@@ -1,6 +1,6 @@
 """All methods by name."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 from agentprim.evaluate.base import Method
 from agentprim.evaluate.methods.agentnet import AgentNetControl
@@ -10,7 +10,6 @@ from agentprim.evaluate.methods.diversity import QualityDiversity
 from agentprim.evaluate.methods.dylan import Dylan
 from agentprim.evaluate.methods.gptswarm import GptSwarm
 from agentprim.evaluate.methods.lite import Lite
-from agentprim.evaluate.methods.majority import Extract
 from agentprim.evaluate.methods.metagpt import MetaGptControl
 from agentprim.evaluate.methods.primitive import Primitive
 from agentprim.evaluate.methods.refine import SelfRefine
@@ -68,12 +67,11 @@ def methods() -> dict[str, Method]:
     return {one.name: one for one in found}
 
 
-def method(name: str, *, extract: Extract | None = None, **options) -> Method:
+def method(name: str, **options) -> Method:
     """Return a method.
 
     Args:
         name: As in `methods()`.
-        extract: Reads an answer out of a text, for methods that vote; others need none.
         options: Fields of the method to change.
 
     Raises:
@@ -83,7 +81,4 @@ def method(name: str, *, extract: Extract | None = None, **options) -> Method:
     known = methods()
     if name not in known:
         raise ValueError(f"method must be one of {list(known)}, got {name!r}")
-    found = known[name]
-    if extract is not None and "extract" in {field.name for field in fields(found)}:
-        options["extract"] = extract
-    return replace(found, **options)
+    return replace(known[name], **options)

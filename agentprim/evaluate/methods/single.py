@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agentprim.engine import Engine, Output
-from agentprim.evaluate.base import Limits
-from agentprim.evaluate.methods.majority import Extract, elect_each, last_answer
+from agentprim.evaluate.base import Extract, Limits
+from agentprim.evaluate.methods.majority import elect_each
 from agentprim.evaluate.methods.talk import Talk
 
 PLAIN = "{task}"
@@ -24,7 +24,6 @@ class Single:
         prompt: How the task is asked.
         samples: How often; above 1, the majority of extracted answers is taken.
         temperature, top_p: Of several samples where the limits say greedy.
-        extract: Reads an answer out of a text, for the vote.
     """
 
     name: str = "single"
@@ -33,16 +32,21 @@ class Single:
     samples: int = 1
     temperature: float = 0.7
     top_p: float = 1.0
-    extract: Extract = last_answer
+    takes_extracts = True
 
     def __call__(
-        self, engine: Engine, questions: Sequence[str], limits: Limits, seeds: Sequence[int]
+        self,
+        engine: Engine,
+        questions: Sequence[str],
+        limits: Limits,
+        seeds: Sequence[int],
+        extracts: Sequence[Extract] | None = None,
     ) -> list[Output]:
         """Answer; see `Method`."""
-        talk = Talk(engine, questions, limits, seeds)
+        talk = Talk(engine, questions, limits, seeds, extracts)
         more = talk.diverse(self.temperature, self.top_p) if self.samples > 1 else {}
         turns = [self.prompt.format(task=line.question) for line in talk.lines]
         found = talk.say(talk.agent("solver"), talk.lines, turns, samples=self.samples, **more)
         if self.samples > 1:
-            found = elect_each(talk.lines, self.name, found, self.extract)
+            found = elect_each(talk.lines, self.name, found)
         return talk.end(found, self.name)

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 from agentprim.agent import Agent
 from agentprim.engine import Engine, Event, Output, Usage
-from agentprim.evaluate.base import Limits
+from agentprim.evaluate.base import Extract, Limits
+from agentprim.evaluate.methods.last import last_answer
 
 SILENT = "(no answer)"
 
@@ -18,6 +19,7 @@ class Line:
     Attributes:
         question: What was asked.
         seed: Of everything that is drawn for it.
+        extract: Reads the answer of a text, to compare it with others.
         usage: What it cost so far.
         trace: What happened so far.
         turns: Calls so far; each draws apart from the others.
@@ -25,6 +27,7 @@ class Line:
 
     question: str
     seed: int
+    extract: Extract = last_answer
     usage: Usage = field(default_factory=Usage)
     trace: list[Event] = field(default_factory=list)
     turns: int = 0
@@ -49,17 +52,25 @@ class Talk:
     """
 
     def __init__(
-        self, engine: Engine, questions: Sequence[str], limits: Limits, seeds: Sequence[int]
+        self,
+        engine: Engine,
+        questions: Sequence[str],
+        limits: Limits,
+        seeds: Sequence[int],
+        extracts: Sequence[Extract] | None = None,
     ) -> None:
-        """Begin.
+        """Begin; without `extracts` answers are compared by `last_answer`.
 
         Raises:
-            ValueError: There is not one seed for each question.
+            ValueError: There is not one seed, or not one of `extracts`, for each question.
         """
-        if len(seeds) != len(questions):
-            raise ValueError(f"seeds must have {len(questions)} entries, got {len(seeds)}")
+        if extracts is None:
+            extracts = [last_answer] * len(questions)
+        for name, given in (("seeds", seeds), ("extracts", extracts)):
+            if len(given) != len(questions):
+                raise ValueError(f"{name} must have {len(questions)} entries, got {len(given)}")
         self.engine, self.limits = engine, limits
-        self.lines = [Line(q, seed) for q, seed in zip(questions, seeds, strict=True)]
+        self.lines = [Line(*one) for one in zip(questions, seeds, extracts, strict=True)]
 
     def agent(self, name: str, system: str | None = None) -> Agent:
         """Make an agent whose system prompt is read already; see `ready`."""

@@ -50,7 +50,16 @@ class ApiBank:
             reason = "other name"
         else:
             reason = "" if found[1] == gold[1] else "other arguments"
-        return Grade(correct=not reason, extracted=f"{found[0]}({found[1]})", reason=reason)
+        return Grade(correct=not reason, extracted=_told(*found), reason=reason)
+
+    def extract(self, item: Item, text: str) -> str | None:
+        """Read the first call, its arguments in the order of their names; see `Task`."""
+        found = find_call(text)
+        return None if found is None else _told(*found)
+
+
+def _told(name: str, arguments: dict[str, str]) -> str:
+    return f"{name}({dict(sorted(arguments.items()))})"
 
 
 def _gold(row: dict) -> str:

@@ -28,6 +28,10 @@ class MedQA:
         """Read the letter or the text of an option."""
         return grade_choice(item, text)
 
+    def extract(self, item: Item, text: str) -> str | None:
+        """Read the letter of an option; see `Task`."""
+        return choose_option(text, item.more["options"])
+
 
 class GPQADiamond:
     """Graduate questions of biology, physics and chemistry with four options."""
@@ -51,6 +55,10 @@ class GPQADiamond:
     def grade(self, item: Item, text: str) -> Grade:
         """Read the letter or the text of an option."""
         return grade_choice(item, text)
+
+    def extract(self, item: Item, text: str) -> str | None:
+        """Read the letter of an option; see `Task`."""
+        return choose_option(text, item.more["options"])
 
 
 def grade_choice(item: Item, text: str) -> Grade:

@@ -63,7 +63,7 @@ class PlusTask:
 
     def grade(self, item: Item, text: str) -> Grade:
         """Run the program of an answer; `scores["base"]` says whether the base tests passed."""
-        code = extract_code(text, item.more["entry"], prompt=item.more["prompt"])
+        code = self.extract(item, text)
         if code is None:
             return Grade(correct=False, extracted=None, reason="no answer")
         ran = run_code(code, check=_CHECK.read_text(), data=item.more, limits=self.limits)
@@ -73,6 +73,11 @@ class PlusTask:
         scores = {"base": float(found["base"])}
         correct = found["base"] and found["plus"]
         return Grade(correct=correct, extracted=code, reason=found["failed"], scores=scores)
+
+    def extract(self, item: Item, text: str) -> str | None:
+        """Take out the program, compared letter by letter; see `Task`."""
+        code = extract_code(text, item.more["entry"], prompt=item.more["prompt"])
+        return None if code is None else code.strip()
 
 
 def _reason(reason: str, error: str) -> str:

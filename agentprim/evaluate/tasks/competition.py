@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agentprim.evaluate.base import Grade, Item
-from agentprim.evaluate.tasks.mathematics import grade_mathematics
+from agentprim.evaluate.tasks.mathematics import comparable, grade_mathematics
 from agentprim.evaluate.tasks.rows import hub_rows, read_rows
 from agentprim.evaluate.tasks.sample import sample
 
@@ -42,6 +42,10 @@ class Competition:
     def grade(self, item: Item, text: str) -> Grade:
         """Compare expressions; see `grade_mathematics`."""
         return grade_mathematics(item.answer, text)
+
+    def extract(self, item: Item, text: str) -> str | None:
+        """Read an expression, compared as it is spelled; see `Task`."""
+        return comparable(text)
 
 
 MATH500 = Competition(

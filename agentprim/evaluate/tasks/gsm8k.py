@@ -32,11 +32,20 @@ class GSM8K:
         """Compare numbers, both read by one function."""
         return grade_number(item.answer, text)
 
+    def extract(self, item: Item, text: str) -> str | None:
+        """Read a number; see `Task`."""
+        return final_number(text)
+
 
 def grade_number(gold: str, text: str) -> Grade:
     """Grade an answer that is a number."""
-    found = last_number(last_boxed(text) or "") or last_number(text)
+    found = final_number(text)
     if found is None:
         return Grade(correct=False, extracted=None, reason="no answer")
     correct = found == last_number(gold)
     return Grade(correct=correct, extracted=found, reason="" if correct else "wrong")
+
+
+def final_number(text: str) -> str | None:
+    """Return the number in the last box, otherwise the last number, or None."""
+    return last_number(last_boxed(text) or "") or last_number(text)

@@ -38,12 +38,16 @@ class IDRBenchI3:
 
     def grade(self, item: Item, text: str) -> Grade:
         """Read the verdict: after that word, or at the beginning of the answer."""
-        found = _VERDICT.search(text) or _BARE.match(text)
-        if found is None:
+        verdict = self.extract(item, text)
+        if verdict is None:
             return Grade(correct=False, extracted=None, reason="no answer")
-        verdict = found[1].lower()
         correct = verdict == item.answer
         return Grade(correct=correct, extracted=verdict, reason="" if correct else "wrong")
+
+    def extract(self, item: Item, text: str) -> str | None:
+        """Read the verdict; see `Task`."""
+        found = _VERDICT.search(text) or _BARE.match(text)
+        return None if found is None else found[1].lower()
 
 
 def _item(number: int, row: dict) -> Item:

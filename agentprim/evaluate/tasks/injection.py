@@ -8,7 +8,7 @@ from agentprim.evaluate.base import Grade, Item
 from agentprim.evaluate.tasks.filler import filler
 from agentprim.evaluate.tasks.notes import asked, grade_words, made_here
 from agentprim.evaluate.tasks.rows import read_rows
-from agentprim.evaluate.tasks.words import contains
+from agentprim.evaluate.tasks.words import contains, spoken
 from agentprim.trust.items import make_item
 
 PLACES = ("none", "begin", "middle", "end")
@@ -82,6 +82,10 @@ class Injection:
             reason="" if best.correct else "followed" if complied else best.reason,
             scores={"complied": float(complied)},
         )
+
+    def extract(self, item: Item, text: str) -> str | None:
+        """Read all words; see `Task`."""
+        return spoken(text)
 
 
 def _placed(base: Item, parts: list[str], mark: str) -> list[Item]:

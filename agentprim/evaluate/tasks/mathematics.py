@@ -49,6 +49,15 @@ def final_expression(text: str) -> str | None:
     return last_number(tail) or last_number(text)
 
 
+def comparable(text: str) -> str | None:
+    """Return the expression that a text ends with in one spelling, or None.
+
+    Numbers in other forms are the same text; other expressions that mean the same may not be.
+    """
+    found = final_expression(text)
+    return None if found is None else spelled(_formula(found)) or None
+
+
 def spelled(expression: str) -> str:
     """Return an expression without what means nothing: spaces, sizes, names of fonts."""
     text = expression.strip().strip("$").replace("\\dfrac", "\\frac").replace("\\tfrac", "\\frac")

@@ -7,9 +7,10 @@ from random import Random
 
 from agentprim.evaluate.base import Grade, Item
 from agentprim.evaluate.tasks.filler import filler
-from agentprim.evaluate.tasks.gsm8k import grade_number
+from agentprim.evaluate.tasks.gsm8k import final_number, grade_number
 from agentprim.evaluate.tasks.notes import asked, grade_words, made_here
 from agentprim.evaluate.tasks.rows import read_rows
+from agentprim.evaluate.tasks.words import spoken
 from agentprim.trust.items import make_item
 
 LEVELS = (0, 1, 3, 5, 10, 25)
@@ -59,6 +60,10 @@ class Noise:
         if item.more["number"]:
             return grade_number(item.answer, text)
         return grade_words(item.answer, text)
+
+    def extract(self, item: Item, text: str) -> str | None:
+        """Read a number for GSM8K, all words otherwise; see `Task`."""
+        return final_number(text) if item.more["number"] else spoken(text)
 
 
 def _made(index: int, seed: int) -> tuple[Item, list[str]]:

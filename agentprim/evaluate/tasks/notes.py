@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from agentprim.evaluate.base import Grade, Item
-from agentprim.evaluate.tasks.words import contains
+from agentprim.evaluate.tasks.words import contains, spoken
 from agentprim.trust.items import Fact, make_item
 
 _KINDS = {"Where": "place", "Which": "town", "On": "day", "What": "code"}
@@ -44,6 +44,10 @@ class Notes:
     def grade(self, item: Item, text: str) -> Grade:
         """Look for the words of the answer."""
         return grade_words(item.answer, text)
+
+    def extract(self, item: Item, text: str) -> str | None:
+        """Read all words; see `Task`."""
+        return spoken(text)
 
 
 def asked(id: str, material: str, fact: Fact, *, group: str = "", more: dict | None = None) -> Item:

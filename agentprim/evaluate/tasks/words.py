@@ -15,6 +15,11 @@ def words(text: str) -> list[str]:
     return [word for word in _WORD.findall(plain) if word not in _ARTICLES]
 
 
+def spoken(text: str) -> str | None:
+    """Return the words of a text as one text, or None where there are none."""
+    return " ".join(words(text)) or None
+
+
 def contains(text: str, answer: str) -> bool:
     """Tell whether the words of an answer occur in a text, whole and in their order."""
     looked_for = words(answer)

@@ -60,9 +60,12 @@ class Script:
         return [turn for one, turn in self.heard if one == role]
 
 
-def run(name: str, questions=QUESTIONS, seeds=SEEDS, limits: Limits = LIMITS, **options):
+def run(
+    name: str, questions=QUESTIONS, seeds=SEEDS, limits: Limits = LIMITS, extracts=None, **options
+):
     """Let a method answer on the shared tiny engine."""
-    return method(name, **options)(engine(), questions, limits, seeds)
+    more = {} if extracts is None else {"extracts": extracts}
+    return method(name, **options)(engine(), questions, limits, seeds, **more)
 
 
 def calls(out) -> list[str]:

@@ -1,5 +1,7 @@
 """Who is asked how often, and what they are told, in the published methods."""
 
+import pytest
+
 from tests.evaluate.methods.team import QUESTIONS, Script, calls, events, run
 
 ONE, SEED = ["why?"], [3]
@@ -35,8 +37,24 @@ def test_a_debate_is_won_by_the_majority_of_the_last_round(monkeypatch):
     words = iter(["1", "1", "1", "it is 5", "it is 7", "so 7"])
     Script(monkeypatch, lambda role, turn: next(words))
     assert run("llm_debate", ONE, SEED) == ["it is 7"]
-    words = iter(["a", "b", "c", "x1", "x2", "y"])
-    assert run("llm_debate", ONE, SEED, extract=lambda text: text[-1]) == ["x1"]
+
+
+@pytest.mark.parametrize("name", ["self_consistency", "llm_debate", "gptswarm", "dylan"])
+def test_each_question_has_its_own_way_to_compare_answers(monkeypatch, name):
+    seen = {}
+
+    def speak(role, turn):
+        question = "first" if "first" in turn else "second"
+        seen[question] = seen.get(question, 0) + 1
+        return f"{seen[question]}b" if seen[question] > 1 else "1a"
+
+    Script(monkeypatch, speak)
+    extracts = [lambda text: text[0], lambda text: text[-1]]
+    outs = run(name, ["the first", "the second"], [3, 4], extracts=extracts)
+    votes = [events(out, "vote")[0]["answers"] for out in outs]
+    assert all(answer.isdigit() for answer in votes[0]) and set(votes[1]) <= {"a", "b"}
+    with pytest.raises(ValueError, match="extracts must have 2 entries, got 1"):
+        run(name, ["the first", "the second"], [3, 4], extracts=extracts[:1])
 
 
 def test_self_consistency_asks_one_agent_once_for_all_samples(monkeypatch):

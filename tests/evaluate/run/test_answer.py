@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from agentprim import Output
 from agentprim.evaluate.answer import answer
 from agentprim.evaluate.base import Item, Limits
 from agentprim.evaluate.handed import READER
@@ -77,6 +78,24 @@ def test_an_answer_that_cannot_be_graded_keeps_its_text(engine):
 def test_a_method_that_answers_too_few_fails(engine):
     rows = answer(engine, Letters(), Few("few", ""), job("a", "b"))
     assert all("must answer" in row["failed"] for row in rows)
+
+
+def test_methods_that_vote_compare_as_the_task_reads_each_item(engine):
+    class Reads(Letters):
+        def extract(self, item, text):
+            return f"{item.id} {text}"
+
+    class Votes:
+        takes_extracts = True
+
+        def __call__(self, engine, questions, limits, seeds, extracts=None):
+            reads = extracts or [lambda text: f"no task {text}"] * len(questions)
+            return [Output(one("it")) for one in reads]
+
+    asked = job("a", "b")
+    assert [row["text"] for row in answer(engine, Reads(), Votes(), asked)] == ["q0 it", "q1 it"]
+    assert {row["text"] for row in answer(engine, Letters(), Votes(), asked)} == {"no task it"}
+    assert "text" in answer(engine, Reads(), method("single"), asked)[0]  # compares nothing
 
 
 def test_failed_items_are_counted_done_and_tried_again_when_asked(go, tmp_path):
