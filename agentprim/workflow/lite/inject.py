@@ -60,14 +60,18 @@ class Injection:
     """Changes a share of all work, in its text and in its cache alike.
 
     Attributes:
-        kind: See `mutate`.
+        kind: See `mutate`. None takes what fits: code where there is a program, else a number or a
+            sign, as drawn.
         rate: Share of the work, in 0..1, that is changed where it can be.
         seed: Decides which, and where.
+        only: Number of the only work that may be changed; None is all of it. A repair that is
+            changed again can mend nothing.
     """
 
-    kind: str
+    kind: str | None = None
     rate: float = 1.0
     seed: int = 0
+    only: int | None = None
 
     def __post_init__(self) -> None:
         """Check both.
@@ -75,17 +79,28 @@ class Injection:
         Raises:
             ValueError: The kind is unknown, or the rate out of range.
         """
-        mutate("", self.kind, 0)
+        if self.kind is not None:
+            mutate("", self.kind, 0)
         if not 0 <= self.rate <= 1:
             raise ValueError(f"rate must be between 0 and 1, got {self.rate}")
 
     def __call__(self, seed: int | None, number: int, output: Output, agent) -> Output | None:
         """Change an output, or return None."""
         drawn = random.Random(f"{self.seed}/{seed}/{number}")
-        if drawn.random() >= self.rate:
+        if drawn.random() >= self.rate or self.only not in (None, number):
             return None
-        text = mutate(str(output), self.kind, drawn.randrange(2**32))
+        kinds = _fitting(str(output), drawn) if self.kind is None else [self.kind]
+        place = drawn.randrange(2**32)
+        texts = (mutate(str(output), kind, place) for kind in kinds)
+        text = next((one for one in texts if one is not None), None)
         return None if text is None else rewritten(output, text, agent)
+
+
+def _fitting(text: str, source: random.Random) -> list[str]:
+    """Return the kinds that fit a text, first come first tried."""
+    if "```" in text or re.search(r"^\s*(?:def|class|return)\b", text, re.MULTILINE):
+        return list(reversed(KINDS))
+    return source.sample(("value", "operator"), 2)
 
 
 def rewritten(output: Output, text: str, agent) -> Output:

@@ -9,6 +9,7 @@ from agentprim.workflow.lite.requests import Failure
 from agentprim.workflow.lite.route import route
 from agentprim.workflow.lite.screen import screen
 from agentprim.workflow.lite.task import Steps, Task
+from agentprim.workflow.lite.wording import says, wording
 
 
 def run(task: Task, flow) -> Steps:
@@ -58,6 +59,13 @@ def _work(
     if flow.inject is not None:
         changed = flow.inject(task.seed, len(task.artifacts), output, expert.agent)
         if changed is not None:
-            task.note("inject", expert.name, artifact=len(task.artifacts), before=str(output))
+            task.note("inject", expert.name, artifact=len(task.artifacts), before=str(output),
+                      wording=_new(str(output), str(changed), task.text))  # fmt: skip
             output = changed
     return task.keep(expert.name, output, repairs)
+
+
+def _new(before: str, after: str, task: str) -> list[str]:
+    """Return what only changed work says; nothing where the task or the work said it before."""
+    words = wording(before, after)
+    return [] if says(before, words) or says(task, words) else words
