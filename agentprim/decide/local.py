@@ -12,9 +12,9 @@ from agentprim.decide.question import Question
 from agentprim.engine import Engine, Output
 from agentprim.engine.chat import Chat
 from agentprim.engine.decode import eos_ids
+from agentprim.engine.pack import can_pack, read_packed
 from agentprim.engine.read import read
 
-AT_ONCE = 96  # tokens up to which a second pass costs more than reading the question twice
 INSTRUCTIONS = "Judge what you are given. Answer with one of the options and nothing else."
 
 
@@ -96,42 +96,36 @@ class Local:
             for number, question in enumerate(questions)
             for option in question.options
         ]
-        at_once = sum(len(turns[number]) + len(ids) for number, ids in rows) <= AT_ONCE
-        passes = self._in_one_pass if at_once else self._in_two_passes
+        passes = self._in_one_pass if can_pack(self.engine) else self._in_two_passes
         log_probs: list[list[float]] = [[] for _ in questions]
-        tokens = [0 if at_once else len(turn) for turn in turns]
+        tokens = [len(turn) for turn in turns]
         for (number, ids), (before, after) in zip(rows, passes(kvs, turns, rows), strict=True):
             log_probs[number].append(sequence_log_prob(before, after, ids, self._ends))
-            tokens[number] += len(ids) + (len(turns[number]) if at_once else 0)
+            tokens[number] += len(ids)
         return [
             Scores(log_probs=tuple(line), tokens=count)
             for line, count in zip(log_probs, tokens, strict=True)
         ]
 
     def _in_one_pass(self, kvs: list[KV], turns: list[list[int]], rows: list) -> list:
-        """Read the question again for each option: one pass over the weights instead of two."""
-        states = read(
-            self.engine,
-            [[*turns[number], *ids] for number, ids in rows],
-            [kvs[number] for number, _ in rows],
-        )[1]
-        lines = self._log_probs(
-            [
-                state[len(turns[number]) - 1 :]
-                for (number, _), state in zip(rows, states, strict=True)
-            ]
-        )
-        return [(line[0], line[1:]) for line in lines]
+        """Read each question and, behind it in the same pass, every option."""
+        lines, bases = [*turns, *(ids for _, ids in rows)], [*kvs, *(number for number, _ in rows)]
+        _, states = read_packed(self.engine, lines, bases)
+        return self._said(states[: len(turns)], states[len(turns) :], rows)
 
     def _in_two_passes(self, kvs: list[KV], turns: list[list[int]], rows: list) -> list:
-        """Read each question once, then every option on a fork of it."""
+        """Read each question, then every option on a fork of it."""
         asked, states = read(self.engine, turns, kvs)
-        before = self._log_probs([state[-1:] for state in states])
-        _, states = read(
+        _, replies = read(
             self.engine, [ids for _, ids in rows], [asked[number] for number, _ in rows]
         )
-        after = self._log_probs(states)
-        return [(before[number][0], line) for (number, _), line in zip(rows, after, strict=True)]
+        return self._said(states, replies, rows)
+
+    def _said(self, turns: Sequence[Tensor], replies: Sequence[Tensor], rows: list) -> list:
+        """Return log-probabilities before and behind the tokens of each option."""
+        lines = self._log_probs([*(state[-1:] for state in turns), *replies])
+        after = lines[len(turns) :]
+        return [(lines[number][0], line) for (number, _), line in zip(rows, after, strict=True)]
 
     def _corrected(self, questions: Sequence[Question], found: list[Scores]) -> list[Scores]:
         missing = list(dict.fromkeys(one for one in questions if one not in self._priors))

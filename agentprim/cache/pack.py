@@ -1,0 +1,140 @@
+"""Pack: rows of different lengths as one line of tokens, some of them behind others of the line."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate, chain
+
+import torch
+from torch import Tensor
+
+from agentprim.cache import move
+from agentprim.cache.batch import Batch
+from agentprim.cache.kv import KV
+from agentprim.cache.pool import Pool
+from agentprim.cache.rewrite import pad_left
+from agentprim.cache.row import Row
+from agentprim.cache.span import merge, side_of
+from agentprim.cache.step import Step
+
+
+class Pack(Batch):
+    """One forward pass over all rows as a batch of one line, without padding.
+
+    Every layer stores the keys of the whole line before any row attends, and a row sees the spans
+    of its own and nothing else. So a row may stand behind another one of the same pass: a question
+    is read once for all replies to it.
+
+    Attributes:
+        found: For each row what it stands behind, and its tokens.
+        positions: Current position of each token of the line.
+        plan: The pass.
+    """
+
+    def __init__(self, pool: Pool, bases: Sequence[KV | int], ids: Sequence[list[int]]) -> None:
+        """Claim pages for the tokens of each row.
+
+        Args:
+            pool: Of the KVs.
+            bases: What each row stands behind: a KV, which is not changed, or the number of an
+                earlier row that stands behind a KV.
+            ids: Tokens of each row, at least one.
+
+        Raises:
+            UnsupportedModel: Keys of this model cannot be that far from where they were computed.
+            PoolExhausted: The pool is too small; nothing has changed.
+        """
+        super().__init__(pool)
+        places = _places(bases, ids)
+        side = _side(pool, [base for base in bases if isinstance(base, KV)], places)
+        self.found: list[KV] = []
+        slots = []
+        for base, own, at in zip(bases, ids, places, strict=True):
+            before = base if isinstance(base, KV) else self.found[base]
+            spans, where = move.fresh(pool, at, own, side)
+            spans = merge([*before.spans, *spans], pool.page_size)
+            self.found.append(KV(pool, spans, None, before.marks))
+            slots.append(where.tolist())
+        self.positions = list(chain.from_iterable(places))
+        begins = list(accumulate(map(len, ids), initial=0))
+        groups = []
+        for kind in (KV, int):  # questions are about as long as each other, and so are replies
+            rows = [row for row, base in enumerate(bases) if isinstance(base, kind)]
+            if rows:
+                step = _step(
+                    pool, [self.found[row] for row in rows], [slots[row] for row in rows],
+                    [places[row] for row in rows],
+                )  # fmt: skip
+                spots = [list(range(begins[row], begins[row + 1])) for row in rows]
+                groups.append((step, pad_left(spots, max(map(len, spots)))))
+        self.plan = Line(
+            **_shared(pool, self.found), slots=torch.tensor([list(chain.from_iterable(slots))]),
+            positions=torch.tensor([self.positions]).int(), columns=begins[-1], groups=groups,
+        )  # fmt: skip
+
+    def begin(self, count: int, num_new: int, **options) -> None:
+        """Begin the pass over the line."""
+        if (count, num_new) != (1, len(self.positions)):
+            raise ValueError(
+                f"input_ids must have shape {(1, len(self.positions))} to be a packed line, got "
+                f"{(count, num_new)}"
+            )
+        self.step = self.plan
+
+
+@dataclass(kw_only=True, eq=False)
+class Line(Step):
+    """A step over a line of tokens, in which rows attend in groups of their own.
+
+    Attributes:
+        groups: For each group the step of its rows, padded at the left, and where in the line
+            their tokens are, int64 `[rows, columns]`, -1 for padding.
+    """
+
+    groups: list[tuple[Step, Tensor]]
+
+    def attend(self, query: Tensor, layer: int, **options) -> Tensor:
+        """Attend from the line `[1, num_heads, num_new, k_dim]` to the spans of each row."""
+        line, out = query[0], None
+        for number, (step, spots) in enumerate(self.groups):
+            at = self._move(f"spots {number}", spots, query.device)
+            rows = line[:, at.clamp(min=0)].transpose(0, 1).contiguous()
+            found = step.attend(rows, layer, **options).transpose(0, 1)
+            if out is None:
+                out = found.new_empty(found.shape[0], line.shape[1], found.shape[-1])
+            out[:, at[at >= 0]] = found[:, at >= 0]
+        return out[None]
+
+
+def _places(bases: Sequence[KV | int], ids: Sequence[list[int]]) -> list[list[int]]:
+    """Return the current position of each token of each row."""
+    places: list[list[int]] = []
+    for base, own in zip(bases, ids, strict=True):
+        start = places[base][-1] + 1 if isinstance(base, int) else base.next_position
+        places.append(list(range(start, start + len(own))))
+    return places
+
+
+def _side(pool: Pool, kvs: list[KV], places: list[list[int]]) -> int:
+    """Find out by which tables the model turns the keys of the line, and check how far it goes."""
+    last = max(map(max, places))
+    side = pool.layout.side(last, (side_of(kv.spans) for kv in kvs if kv.spans))
+    if any(span.delta for kv in kvs for span in kv.spans):
+        pool.layout.require_reach(last, side)
+    return side
+
+
+def _step(pool: Pool, kvs: list[KV], slots: list[list[int]], places: list[list[int]]) -> Step:
+    width = max(map(len, places))
+    return Step(
+        **_shared(pool, kvs), slots=pad_left(slots, width), columns=width,
+        positions=pad_left(places, width).int(),
+    )  # fmt: skip
+
+
+def _shared(pool: Pool, kvs: list[KV]) -> dict:
+    """Return what the steps of a pass share: their rows take no more tokens."""
+    rows = [Row(pool, kv) for kv in kvs]
+    return {
+        "pool": pool, "rows": rows, "marks": [row.mark() for row in rows],
+        "shifts": [0] * len(rows), "spans": True,
+    }  # fmt: skip
