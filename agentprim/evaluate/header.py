@@ -2,15 +2,15 @@
 
 import functools
 import hashlib
-import inspect
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, is_dataclass
 from pathlib import Path
 
 import agentprim.config
 from agentprim.evaluate.base import Item, Method, Task
 from agentprim.evaluate.setting import Setting
+from agentprim.evaluate.sources import source_digest
 
 FORMAT = 1
 _PROMPTS = ("**/*prompt*.py", "**/*.jinja", "**/*.md", "**/*.txt", "**/*.json", "**/*.jsonl")
@@ -39,12 +39,14 @@ def header(
         "versions": facts["versions"],
         "task": {
             "name": task.name, "about": task.about, "n": len(items),
+            "source": source_digest(task),
             "items": digest([[i.id, i.question, i.answer, i.group, i.more] for i in items]),
             "data": None if data is None else {"name": data.name, "sha256": file_digest(data)},
         },
         "method": {
             "name": method.name, "about": method.about, "twin": getattr(method, "twin", None),
             "source": source_digest(method),
+            "options": digest(vars(method) if is_dataclass(method) else {}),
         },
         "prompts": prompts_digest(),
         "limits": asdict(setting.limits), "limit": setting.limit, "seed": setting.seed,
@@ -53,8 +55,8 @@ def header(
 
 
 def digest(value) -> str:
-    """Digest something JSON-serialisable."""
-    text = json.dumps(value, sort_keys=True, ensure_ascii=True, default=repr)
+    """Digest something JSON-serialisable; dataclasses count by fields, other things by class."""
+    text = json.dumps(value, sort_keys=True, ensure_ascii=True, default=_told)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -67,10 +69,9 @@ def file_digest(path: Path) -> str:
     return digest([[str(one.relative_to(path)), file_digest(one)] for one in files])
 
 
-def source_digest(method: Method) -> str:
-    """Digest the source of the module that defines a method."""
-    thing = method if inspect.isfunction(method) else type(method)
-    return hashlib.sha256(Path(inspect.getfile(thing)).read_bytes()).hexdigest()[:16]
+def _told(value: object) -> str:
+    """Say what a thing is, in words that hold no address and so are the same in every process."""
+    return repr(value) if is_dataclass(value) else type(value).__qualname__
 
 
 @functools.cache

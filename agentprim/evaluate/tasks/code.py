@@ -5,11 +5,12 @@ from pathlib import Path
 
 from agentprim.evaluate.base import Grade, Item
 from agentprim.evaluate.sandbox import SandboxLimits, run_code
+from agentprim.evaluate.tasks import plus_check
 from agentprim.evaluate.tasks.fences import extract_code
 from agentprim.evaluate.tasks.rows import hub_rows, read_rows
 from agentprim.evaluate.tasks.sample import sample
 
-_CHECK = Path(__file__).with_name("plus_check.py")
+_CHECK = Path(plus_check.__file__)
 _ASK = (
     "Write a self-contained Python program that solves this problem, and answer with it in one "
     "```python block.\n\n"
