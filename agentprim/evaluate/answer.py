@@ -1,6 +1,7 @@
 """Answer a job: a batch that raises is tried item by item, and no item is lost."""
 
 import time
+from dataclasses import asdict
 from functools import partial
 
 import torch
@@ -8,9 +9,12 @@ import torch
 from agentprim.engine import Engine, Output
 from agentprim.evaluate.base import Item, Method, Task
 from agentprim.evaluate.job import Job, ask, material, seed_of
+from agentprim.workflow.lite.detection import looks
 
 
-def answer(engine: Engine, task: Task, method: Method, job: Job) -> list[dict]:
+def answer(
+    engine: Engine, task: Task, method: Method, job: Job, expert: Engine | None = None
+) -> list[dict]:
     """Answer and grade the items of a job.
 
     Args:
@@ -18,22 +22,25 @@ def answer(engine: Engine, task: Task, method: Method, job: Job) -> list[dict]:
         task: Grades the answers.
         method: Gives them.
         job: The items.
+        expert: The second model, for methods that take one.
 
     Returns:
         One JSON-serialisable row an item, in order. A row with `"failed"` has no answer, or no
         grade, and says why.
     """
     try:
-        return _batch(engine, task, method, job)
+        return _batch(engine, task, method, job, expert)
     except Exception as error:
         fault = f"{type(error).__name__}: {' '.join(str(error).split())}"
     # here nothing holds the frames of the fault any longer, and so none of their pages
     if len(job.items) == 1:
         return [{**_about(job, job.items[0]), "failed": fault}]
-    return [row for one in job.singly() for row in answer(engine, task, method, one)]
+    return [row for one in job.singly() for row in answer(engine, task, method, one, expert)]
 
 
-def _batch(engine: Engine, task: Task, method: Method, job: Job) -> list[dict]:
+def _batch(
+    engine: Engine, task: Task, method: Method, job: Job, expert: Engine | None
+) -> list[dict]:
     seeds = [seed_of(job.seed, job.task, item) for item in job.items]
     if getattr(method, "takes_material", False):
         given = [ask(item) for item in job.items]
@@ -42,13 +49,18 @@ def _batch(engine: Engine, task: Task, method: Method, job: Job) -> list[dict]:
         given, more = [item.question for item in job.items], {}
     if getattr(method, "takes_extracts", False) and hasattr(task, "extract"):
         more["extracts"] = [partial(task.extract, item) for item in job.items]
-    engine.pool.peak_pages = 0
+    pools = [engine.pool]
+    if getattr(method, "takes_expert", False) and expert is not None:
+        more["expert"] = expert
+        pools.append(expert.pool)
+    for pool in pools:
+        pool.peak_pages = 0
     begun = time.perf_counter()
     outputs = method(engine, given, job.limits, seeds, **more)
     seconds = (time.perf_counter() - begun) / len(job.items)
     if len(outputs) != len(job.items):
         raise RuntimeError(f"{job.method} must answer {len(job.items)} items, got {len(outputs)}")
-    peak = engine.pool.peak_pages * engine.pool.page_size
+    peak = sum(pool.peak_pages * pool.page_size for pool in pools)
     shared = {"batch": len(job.items), "pool_tokens": peak, "threads": torch.get_num_threads()}
     return [
         {
@@ -85,14 +97,16 @@ def _graded(task: Task, item: Item, text: str) -> dict:
 
 
 def summary(out: Output) -> dict:
-    """Summarise a trace: events by kind, hand-overs and what they carried, decisions."""
+    """Summarise a trace: events by kind, hand-overs and what they carried, decisions, screening."""
     kinds: dict[str, int] = {}
     for event in out.trace:
         kinds[event.kind] = kinds.get(event.kind, 0) + 1
     handed = [event.detail for event in out.trace if event.kind == "handover"]
+    screened = looks(out)
     return {
         "events": kinds, "handovers": len(handed),
         "handed_tokens": sum(detail.get("tokens", 0) for detail in handed),
         "joins": sorted({str(detail.get("join", "")) for detail in handed}),
         "decisions": out.usage.decision_calls,
+        **({} if screened is None else {"detection": asdict(screened)}),
     }  # fmt: skip

@@ -9,6 +9,7 @@ from agentprim.engine import Engine, Output
 from agentprim.evaluate.base import Limits
 from agentprim.evaluate.methods.talk import bare, mixed
 from agentprim.workflow.lite import Budget, Expert, LiteWorkflow
+from agentprim.workflow.lite.inject import Injection
 
 # whoever acted last may have the last word, so each of them ends with an answer
 EXPERTS = {
@@ -40,12 +41,17 @@ class Lite:
     benchmark and may be other models; here the same three play for every task. The decider is not
     calibrated unless `calibration` is given.
 
-    With `words=True` it is the generative control: the same experts and budget, but the router
+    With both `"llm"` it is the generative control: the same experts and budget, but the router
     chooses in words and the reviewer reads every piece of work (the paper's "LAS" baseline is not
     identified in public; this is what we take it to be).
 
     Attributes:
-        words: Whether decisions are generated.
+        router, screening, feedback: As in `LiteWorkflow`.
+        inject: Whether an error is put into the first piece of work, where it can be; which, and
+            where, depends on the question's seed. So repairs and later experts can mend it.
+        team: The model of each expert, A or B; routing, screening and reviews are always A's. What
+            the letters of the paper's AAA, ABB and ABA stand for is not public; here it is the
+            analyst, the solver and the verifier.
         comm: `"kv"`, or `"text"` for the text twin.
         twin: Name of the text twin, None for a text twin.
         calls: Budget of one task.
@@ -55,33 +61,55 @@ class Lite:
 
     name: str = "lite"
     about: str = "experts routed and screened by bounded decisions (arXiv 2610.21411)"
-    words: bool = False
+    router: str = "decider"
+    screening: str = "cascade"
+    feedback: bool = True
+    inject: bool = False
+    team: str = "AAA"
     comm: str = "kv"
     twin: str | None = None
     calls: int = 6
     repairs: int = 1
     calibration: Calibration | None = None
 
+    @property
+    def takes_expert(self) -> bool:
+        """Whether a second model must be given."""
+        return "B" in self.team
+
     def __call__(
-        self, engine: Engine, questions: Sequence[str], limits: Limits, seeds: Sequence[int]
+        self,
+        engine: Engine,
+        questions: Sequence[str],
+        limits: Limits,
+        seeds: Sequence[int],
+        expert: Engine | None = None,
     ) -> list[Output]:
-        """Answer; see `Method`."""
+        """Answer; see `Method`.
+
+        Raises:
+            ValueError: The team needs a second model, and there is none.
+        """
         if not questions:
             return []
-        by = {"router": "llm", "screening": "llm"} if self.words else {}
+        if self.takes_expert and expert is None:
+            raise ValueError(f"expert must be the engine of model B for {self.name}, got None")
+        engines = [expert if letter == "B" else engine for letter in self.team]
         flow = LiteWorkflow(
-            self._experts(engine, limits), Decider(engine, calibration=self.calibration),
+            self._experts(engines, limits), Decider(engine, calibration=self.calibration),
             self._agent(engine, "reviewer", REVIEWER, limits), Budget(calls=self.calls),
-            comm=self.comm, repairs=self.repairs, max_new_tokens=limits.max_new_tokens,
-            review_tokens=limits.max_new_tokens, name=self.name, **by,
+            router=self.router, screening=self.screening, feedback=self.feedback, comm=self.comm,
+            repairs=self.repairs, max_new_tokens=limits.max_new_tokens,
+            review_tokens=limits.max_new_tokens, name=self.name,
+            inject=Injection(only=0) if self.inject else None,
         )  # fmt: skip
         return [bare(out) for out in flow(list(questions), seed=[mixed(seed) for seed in seeds])]
 
-    def _experts(self, engine: Engine, limits: Limits) -> list[Expert]:
+    def _experts(self, engines: Sequence[Engine], limits: Limits) -> list[Expert]:
         return [
             Expert(name=name, agent=self._agent(engine, name, system, limits), duty=duty,
                    criterion=CRITERION)
-            for name, (duty, system) in EXPERTS.items()
+            for engine, (name, (duty, system)) in zip(engines, EXPERTS.items(), strict=True)
         ]  # fmt: skip
 
     @staticmethod

@@ -1,5 +1,6 @@
 """All methods by name."""
 
+import re
 from dataclasses import replace
 
 from agentprim.evaluate.base import Method
@@ -24,6 +25,8 @@ KINDS = {
     "planning": "a planner and a chain of executors",
 }
 PAPER = "arXiv 2602.03695"
+WORDS = {"router": "llm", "screening": "llm"}
+_BUDGET = re.compile(r"(lite\w*)-([1-9]\d*)")
 
 
 def methods() -> dict[str, Method]:
@@ -57,10 +60,24 @@ def methods() -> dict[str, Method]:
                    about="primitives, an Organizer without a knowledge pool"),
         Lite(twin="lite_text"),
         Lite(name="lite_text", comm="text", about="lite by text: the twin of lite"),
-        Lite(name="lite_control", words=True, twin="lite_control_text",
+        Lite(name="lite_control", **WORDS, twin="lite_control_text",
              about="the team of lite, routed and reviewed in words throughout"),
-        Lite(name="lite_control_text", words=True, comm="text",
+        Lite(name="lite_control_text", **WORDS, comm="text",
              about="lite_control by text: the twin of lite_control"),
+        Lite(name="lite_no_feedback", feedback=False,
+             about="lite, its router sees who acted and not what they said"),
+        Lite(name="lite_rule", router="rule", about="lite, each expert once in a fixed order"),
+        Lite(name="lite_llm_router", router="llm", about="lite, routed in words"),
+        Lite(name="lite_no_screening", screening="none", about="lite, all work is released"),
+        Lite(name="lite_decider_screening", screening="decider",
+             about="lite, screened by decisions alone, flagged work is repaired unreviewed"),
+        Lite(name="lite_llm_screening", screening="llm", about="lite, all work reviewed in words"),
+        Lite(name="lite_injected", inject=True, about="lite, an error put into its first work"),
+        Lite(name="lite_control_injected", **WORDS, inject=True,
+             about="lite_control, an error put into its first work"),
+        *(Lite(name=f"lite_{team.lower()}", team=team,
+               about=f"lite, analyst, solver and verifier of the models {', '.join(team)}")
+          for team in ("AAA", "ABB", "ABA")),
         Debate(), SelfRefine(), QualityDiversity(), Spp(), AgentVerse(), GptSwarm(), Dylan(),
         MasGpt(), MetaGptControl(), AgentNetControl(),
     ]  # fmt: skip
@@ -71,7 +88,8 @@ def method(name: str, **options) -> Method:
     """Return a method.
 
     Args:
-        name: As in `methods()`.
+        name: As in `methods()`; `lite-4`, or that of another of its family with a number, has a
+            budget of so many calls.
         options: Fields of the method to change.
 
     Raises:
@@ -79,6 +97,17 @@ def method(name: str, **options) -> Method:
         TypeError: It has no such field.
     """
     known = methods()
-    if name not in known:
+    found = known.get(name) or _budget(name, known)
+    if found is None:
         raise ValueError(f"method must be one of {list(known)}, got {name!r}")
-    return replace(known[name], **options)
+    return replace(found, **options)
+
+
+def _budget(name: str, known: dict[str, Method]) -> Lite | None:
+    found = _BUDGET.fullmatch(name)
+    one = known.get(found[1]) if found else None
+    if one is None:
+        return None
+    calls = int(found[2])
+    twin = one.twin and f"{one.twin}-{calls}"
+    return replace(one, name=name, calls=calls, twin=twin, about=f"{one.about}; {calls} calls")

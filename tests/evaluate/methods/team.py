@@ -21,6 +21,13 @@ def engine() -> Engine:
     return Engine(model, tiny_tokenizer(), pool_tokens=32768, page_size=16)
 
 
+@functools.cache
+def expert() -> Engine:
+    """Return an engine of another model."""
+    model = build("llama", num_hidden_layers=2)
+    return Engine(model, tiny_tokenizer(), pool_tokens=32768, page_size=16)
+
+
 class Script:
     """Says what `speak(role, turn, question)` returns, and keeps who was asked what.
 
@@ -30,8 +37,8 @@ class Script:
         chats: Each turn as it was given.
     """
 
-    def __init__(self, monkeypatch, speak) -> None:
-        """Let all agents of a talk follow the script."""
+    def __init__(self, monkeypatch, speak, module=talking) -> None:
+        """Let all agents that a module makes follow the script; default those of a talk."""
         self.heard, self.batches, self.chats = [], [], []
         script = self
 
@@ -49,7 +56,7 @@ class Script:
                     said.append(out.but(text=speak(self.name, turn)))
                 return said
 
-        monkeypatch.setattr(talking, "Agent", Scripted)
+        monkeypatch.setattr(module, "Agent", Scripted)
 
     def roles(self, question: str = "") -> list[str]:
         """List who was asked about a question, in order."""
@@ -65,7 +72,10 @@ def run(
 ):
     """Let a method answer on the shared tiny engine."""
     more = {} if extracts is None else {"extracts": extracts}
-    return method(name, **options)(engine(), questions, limits, seeds, **more)
+    found = method(name, **options)
+    if getattr(found, "takes_expert", False):
+        more["expert"] = expert()
+    return found(engine(), questions, limits, seeds, **more)
 
 
 def calls(out) -> list[str]:

@@ -8,21 +8,23 @@ from agentprim.evaluate.base import Limits
 from agentprim.evaluate.methods import method, methods
 from agentprim.organizer import Organizer
 from agentprim.workflow import Plan
-from tests.evaluate.methods.team import QUESTIONS, SEEDS, calls, engine, events, run
+from tests.evaluate.methods.team import QUESTIONS, SEEDS, calls, engine, events, expert, run
 
 DRAWN = Limits(max_new_tokens=2, steps=2, temperature=0.8, top_p=0.95)
 # fewer rounds than in the papers, more than one where the number changes the path
 SHORT = {
     "self_refine": {"attempts": 1}, "agentverse": {"turns": 2, "rounds": 1},
     "metagpt_control": {"repairs": 1}, "quality_diversity": {"more": 1},
-    "self_consistency": {"samples": 2}, "lite": {"calls": 3}, "lite_text": {"calls": 3},
-    "lite_control": {"calls": 3}, "lite_control_text": {"calls": 3},
+    "self_consistency": {"samples": 2},
+    **{name: {"calls": 3} for name in methods() if name.startswith("lite")},
 }  # fmt: skip
 PLAN = Plan.from_dict({"steps": [
     {"id": "a", "primitive": "solve"},
     {"id": "b", "primitive": "voting", "parameters": {"solvers": 2}, "inputs": ["query", "a"]},
 ]})  # fmt: skip
-VARIANTS = ("_unrotated", "_no_pool", "_random")  # by an option that another test covers
+# by an option that another test covers
+VARIANTS = ("_unrotated", "_no_pool", "_random", "_feedback", "_rule", "_router", "_screening",
+            "_injected", "_aaa", "_abb")  # fmt: skip
 NAMES = [name for name in methods() if not name.endswith(VARIANTS)]
 
 
@@ -63,14 +65,15 @@ def _accounted(name: str, batch) -> None:
             total = sum(detail[count] for detail in worked)
             assert getattr(out.usage, count) == total, count
     gc.collect()
-    assert engine().pool.num_free == engine().pool.num_pages, "pages stay in use"
+    for one in (engine(), expert()):
+        assert one.pool.num_free == one.pool.num_pages, "pages stay in use"
 
 
 def _spoken_or_handed(name: str, batch) -> None:
     """Text twins and methods of texts hand over no cache; the others do."""
     over_caches = name in (
         "latent_mas", "review", "voting", "planning", "primitives", "primitives_bm25",
-        "lite", "lite_control",
+        "lite", "lite_control", "lite_aba",
     )  # fmt: skip
     handed = sum(len(events(out, "handover")) for out in batch)
     assert (handed > 0) == over_caches
