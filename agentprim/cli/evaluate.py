@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -21,6 +21,7 @@ from agentprim.cli.load import load as load_engine
 from agentprim.cli.options import Debug, Model
 from agentprim.cli.progress import Progress as Spinner
 from agentprim.cli.quiet import quiet
+from agentprim.evaluate.base import Method
 from agentprim.evaluate.find import REGISTRY
 from agentprim.evaluate.run import Step, load, run
 from agentprim.evaluate.setting import PRESETS, Setting, find_data
@@ -35,6 +36,9 @@ _EVERY = 15.0  # seconds between lines where there is no terminal
 def evaluate(
     out: Annotated[Path, typer.Option(help="Folder of the run; the same command goes on there.")],
     model: Model = "smollm2",
+    expert_model: Annotated[
+        str | None, typer.Option(help="Model B of teams of two models, such as lite_aba.")
+    ] = None,
     tasks: Annotated[str, typer.Option(help="Names with commas between them.")] = "",
     methods: Annotated[str, typer.Option(help="Names with commas between them.")] = "",
     preset: Annotated[
@@ -72,10 +76,11 @@ def evaluate(
     given = {"limit": limit, "seed": seed, "batch": batch, **_names(tasks=tasks, methods=methods)}
     setting = settle(preset, given, limits, data or [])
     loaded = load(setting, REGISTRY)
+    _check(loaded.methods, expert_model)
     for name, reason in loaded.missing.items():
         print(f"agentprim: {name} is left out: {reason}", file=sys.stderr)
-    how = HowToLoad(name=model, dtype=dtype, device=device, pool_tokens=pool_tokens,
-                    device_map=device_map)  # fmt: skip
+    how = HowToLoad(name=model, expert=expert_model, dtype=dtype, device=device,
+                    pool_tokens=pool_tokens, device_map=device_map)  # fmt: skip
     with Spinner(lines=True) as spinner:
         team = _team(how, workers, ray, spinner)
     with team, Rates() as rates, quiet():  # rates take stderr before it is silenced
@@ -101,6 +106,13 @@ def settle(preset: str, given: dict, limits: dict, data: list[str]) -> Setting:
     return replace(setting, data=find_data(data, setting.tasks))
 
 
+def _check(methods: Sequence[Method], expert: str | None) -> None:
+    """Hold a second model against the methods that take one."""
+    taking = [one.name for one in methods if getattr(one, "takes_expert", False)]
+    if taking and expert is None:
+        raise ValueError(f"expert_model must be given for {', '.join(taking)}, got none")
+
+
 def _names(**lists: str) -> dict[str, tuple[str, ...] | None]:
     return {
         name: tuple(one.strip() for one in text.split(",") if one.strip()) or None
@@ -115,7 +127,7 @@ def _team(how: HowToLoad, workers: int | None, ray: bool, spinner: Spinner):
     if workers is not None and workers != 1:
         spinner(f"starts {workers} workers")
         return Processes(how, REGISTRY, workers)
-    plain = how == HowToLoad(name=how.name, pool_tokens=how.pool_tokens)
+    plain = how == HowToLoad(name=how.name, expert=how.expert, pool_tokens=how.pool_tokens)
     if plain:
         return Serial(
             how, REGISTRY, load=lambda: load_engine(how.name, spinner, how.pool_tokens)[0]

@@ -38,8 +38,9 @@ class Block:
         heat = limits["temperature"]
         how = f"temperature {heat}, top_p {limits['top_p']}" if heat else "greedy"
         model = self.about["model"]
+        second = f", experts B: {model['expert']['name']}" if "expert" in model else ""
         return (
-            f"{model['name']} ({model['dtype']}, {model['device']}): {sample} a task, seed "
+            f"{model['name']} ({model['dtype']}, {model['device']}){second}: {sample} a task, seed "
             f"{self.about['seed']}, at most {limits['max_new_tokens']} tokens an answer, "
             f"{limits['steps']} latent steps, inner {' and '.join(self.inners)}, {how}, "
             f"batch {self.about['batch']}"

@@ -85,6 +85,11 @@ def _facts(block: Block) -> list[str]:
         f"fingerprint {model['fingerprint'][:16]}, latent steps by {model['latent']}",
         versions,
     ]
+    if second := model.get("expert"):
+        facts.append(
+            f"model B {second['name']} ({second['class']}), revision "
+            f"{second['revision'] or 'unknown'}, fingerprint {second['fingerprint'][:16]}"
+        )
     seen = {}
     for cell in block.cells:
         task, method = cell.header["task"], cell.header["method"]

@@ -79,7 +79,7 @@ class _Actor:
     """What runs in another process."""
 
     def __init__(self, model: Model, registry: Registry) -> None:
-        self._desk = Desk(model.load(), registry)
+        self._desk = Desk(model, registry)
 
     def facts(self) -> dict:
         return self._desk.facts()

@@ -61,7 +61,7 @@ class Processes:
 
 def _begin(model: Model, registry: Registry, places, threads: int) -> None:
     torch.set_num_threads(threads)
-    _desk.append(Desk(model.load(places.get()), registry))
+    _desk.append(Desk(model, registry, device=places.get()))
 
 
 def _facts() -> dict:

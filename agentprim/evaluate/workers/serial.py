@@ -19,7 +19,7 @@ class Serial:
 
     def __init__(self, model: Model, registry: Registry, *, load: Callable | None = None) -> None:
         """Load the model; `load` does it instead of `model.load`."""
-        self._desk = Desk(load() if load else model.load(), registry)
+        self._desk = Desk(model, registry, load=load)
         self.facts = self._desk.facts()
 
     def __enter__(self) -> "Serial":

@@ -24,8 +24,16 @@ SETTING = Setting(
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory):
-    path = tmp_path_factory.mktemp("model")
-    build("llama").save_pretrained(path)
+    return _saved("llama", tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture(scope="session")
+def other_folder(tmp_path_factory):
+    return _saved("qwen3", tmp_path_factory.mktemp("other"))
+
+
+def _saved(family, path) -> str:
+    build(family).save_pretrained(path)
     tiny_tokenizer().save_pretrained(path)
     return str(path)
 

@@ -10,6 +10,7 @@ from agentprim.cli.evaluate import Rates, settle
 from agentprim.evaluate.find import REGISTRY
 from agentprim.evaluate.run import Step
 from agentprim.evaluate.setting import PRESETS, Setting, find_data
+from agentprim.trust.journal import read
 
 
 @pytest.fixture
@@ -39,11 +40,33 @@ def test_a_run_and_its_report(call, folder, tmp_path):
     assert "| reader_kv |" in text and (out / "report.html").exists()
 
 
+def test_a_team_of_two_models_and_its_header(call, folder, other_folder, tmp_path):
+    arguments = ("eval", "--model", folder, "--tasks", "notes", "--methods", "lite_abb-2,single",
+                 "--limit", "2", "--max-new-tokens", "2", "--pool-tokens", "8192")  # fmt: skip
+    done = call(*arguments, "--expert-model", other_folder, "--out", str(tmp_path / "x"))
+    assert done.exit_code == 0, done.stderr
+    for path in (tmp_path / "x").glob("*.jsonl"):
+        about, rows = read(path)
+        model = about["model"]
+        assert (model["name"], model["expert"]["name"]) == (folder, other_folder)
+        assert (model["class"], model["expert"]["class"]) == (
+            "LlamaForCausalLM",
+            "Qwen3ForCausalLM",
+        )
+        assert len(rows) == 2 and not any("failed" in row for row in rows.values())
+    done = call("report", str(tmp_path / "x"), "--out", str(tmp_path / "r"), "--no-plots")
+    assert f"experts B: {other_folder}" in (tmp_path / "r" / "report.md").read_text()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--tasks", "nothing", "--methods", "single"], "task must be one of"),
         (["--tasks", "notes", "--methods", "nothing"], "method must be one of"),
+        (
+            ["--tasks", "notes", "--methods", "lite,lite_aba,lite_abb"],
+            "expert_model must be given for lite_aba, lite_abb, got none",
+        ),
         (["--tasks", "notes"], "methods must have names without a preset"),
         (["--preset", "third"], "preset must be one of primitives, lite"),
         (["--tasks", "notes,notes", "--methods", "single"], "each once"),
