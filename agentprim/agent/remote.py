@@ -1,18 +1,13 @@
 """An agent behind an OpenAI-compatible endpoint: it exchanges text, never caches."""
 
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+from agentprim.agent.endpoint import Endpoint
 from agentprim.agent.rows import read_contexts, read_rows, read_seeds
 from agentprim.engine import Event, Output, Usage
-from agentprim.errors import AgentPrimError
 
 AT_ONCE = 8  # requests under way for one batch
-
-
-class RemoteError(AgentPrimError):
-    """An endpoint did not answer, or answered nothing usable."""
 
 
 class RemoteAgent:
@@ -37,20 +32,16 @@ class RemoteAgent:
             model: Name of the model at the endpoint.
             system: Its system prompt.
             name: Role in usage and traces.
-            base_url, api_key: Of the endpoint; None takes what the `openai` client finds.
-            timeout: Seconds for one attempt.
-            retries: Attempts after the first; the client makes them.
-            client: An `openai.OpenAI` to use instead.
+            base_url, api_key, timeout, retries, client: Of the endpoint; see `Endpoint`.
             sampling: Defaults for its calls: max_new_tokens, temperature, top_p, seed, stop.
-        """
-        if client is None:
-            import openai
 
-            client = openai.OpenAI(
-                base_url=base_url, api_key=api_key, timeout=timeout, max_retries=retries
-            )
-        self.model, self.system, self.name = model, system, name
-        self.sampling, self._client = sampling, client
+        Raises:
+            ImportError: The `openai` package is not installed.
+        """
+        self._endpoint = Endpoint(
+            model, base_url, api_key=api_key, timeout=timeout, retries=retries, client=client
+        )
+        self.model, self.system, self.name, self.sampling = model, system, name, sampling
 
     def __call__(
         self,
@@ -118,36 +109,16 @@ class RemoteAgent:
         return [*system, *messages[:-1], last]
 
     def _ask(self, messages: list[dict], options: dict, seed: int | None) -> Output:
-        import openai
-
-        options = dict(options)
-        options["max_tokens"] = options.pop("max_new_tokens")
-        if seed is not None:
-            options["seed"] = seed
-        begun = time.perf_counter()
-        try:
-            reply = self._client.chat.completions.create(
-                model=self.model, messages=messages, **options
-            )
-        except openai.OpenAIError as error:
-            raise RemoteError(
-                f"{self.model} must answer, got {type(error).__name__}: {error}"
-            ) from error
-        seconds = time.perf_counter() - begun
-        choice = reply.choices[0] if reply.choices else None
-        text = choice.message.content if choice is not None else None
-        if text is None:
-            reason = choice.finish_reason if choice is not None else "no choices"
-            raise RemoteError(f"{self.model} must answer with text, got none ({reason})")
-        cost = {"generative_calls": 1, "seconds": seconds}
-        if reply.usage is not None:
-            cost |= {
-                "prefilled": reply.usage.prompt_tokens, "decoded": reply.usage.completion_tokens,
-            }  # fmt: skip
+        request = dict(options) if seed is None else {**options, "seed": seed}
+        said = self._endpoint(messages, max_tokens=request.pop("max_new_tokens"), **request)
+        cost = {
+            "generative_calls": 1, "seconds": said.seconds,
+            "prefilled": said.prefilled, "decoded": said.decoded,
+        }  # fmt: skip
         return Output(
-            text,
+            said.text,
             usage=Usage.of(self.name, **cost),
             trace=(Event(kind="call", role=self.name, detail={"inner": "text", **cost}),),
-            finish="length" if choice.finish_reason == "length" else "stop",
+            finish="length" if said.cut else "stop",
             name=self.name,
         )

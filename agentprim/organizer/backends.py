@@ -4,12 +4,12 @@ A backend is called with chat messages and returns a `Reply`; what fails in it i
 """
 
 import json
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from agentprim.agent import Agent
+from agentprim.agent.endpoint import Answer, Endpoint, RemoteError, RequestRefused
 from agentprim.engine import Engine, Usage
 from agentprim.engine.chat import Message
 from agentprim.errors import PlanError
@@ -97,28 +97,15 @@ class Remote:
         """Name an endpoint.
 
         Args:
-            model: Name of the model there.
-            base_url: Address, up to `/v1`; None is OpenAI's.
-            api_key: For endpoints that want one; None takes what the `openai` package finds.
-            timeout: Seconds for a request.
+            model, base_url, api_key, timeout: See `Endpoint`.
             max_tokens: Of an answer, reasoning included.
             options: More fields of a request, such as temperature.
 
         Raises:
             ImportError: The `openai` package is not installed.
         """
-        try:
-            import openai
-        except ImportError:
-            raise ImportError(
-                "a remote organizer must have openai, got none; pip install agentprim[organizer]"
-            ) from None
-        self.model, self._errors, self._structured = model, openai, True
-        if base_url is not None and api_key is None:
-            api_key = "none"  # servers at home want a header, whatever is in it
-        self._client = openai.OpenAI(
-            base_url=base_url, api_key=api_key, timeout=timeout, max_retries=0
-        )
+        self._endpoint = Endpoint(model, base_url, api_key=api_key, timeout=timeout)
+        self.model, self._structured = model, True
         self._options = {"max_tokens": max_tokens, **options}
 
     def __call__(self, messages: Sequence[Message]) -> Reply:
@@ -127,38 +114,26 @@ class Remote:
         Raises:
             Unanswered: The endpoint cannot be reached, refuses, or says nothing.
         """
-        begun = time.perf_counter()
         try:
-            answer = self._ask(list(messages))
-        except self._errors.OpenAIError as error:
-            raise Unanswered(
-                f"organizer must answer, got {type(error).__name__} from {self.model}: {error}"
-            ) from None
-        usage = Usage.of("organizer", generative_calls=1, seconds=time.perf_counter() - begun)
-        choices = getattr(answer, "choices", None)
-        if not choices:
-            raise Unanswered(f"organizer must answer, got no choices from {self.model}")
-        content, finish = choices[0].message.content, choices[0].finish_reason
-        if not isinstance(content, str) or not content.strip():
-            hint = "; raise max_tokens" if finish == "length" else ""
-            raise Unanswered(
-                f"organizer must answer with text, got nothing from {self.model}, which ended "
-                f"with {finish!r}{hint}"
-            )
-        return Reply(text=content, cut=finish == "length", usage=usage)
+            said = self._ask(messages)
+        except RemoteError as error:
+            raise Unanswered(f"organizer has no plan: {error}") from None
+        if not said.text.strip():
+            raise Unanswered(f"organizer must answer with text, got nothing from {self.model}")
+        usage = Usage.of("organizer", generative_calls=1, seconds=said.seconds)
+        return Reply(text=said.text, cut=said.cut, usage=usage)
 
-    def _ask(self, messages: list[Message]):
-        create = self._client.chat.completions.create
-        request = {"model": self.model, "messages": messages, **self._options}
+    def _ask(self, messages: Sequence[Message]) -> Answer:
         if self._structured:
-            shape = {"name": "plan", "schema": plan_schema()}
+            shape = {
+                "type": "json_schema",
+                "json_schema": {"name": "plan", "schema": plan_schema()},
+            }
             try:
-                return create(
-                    **request, response_format={"type": "json_schema", "json_schema": shape}
-                )
-            except (self._errors.BadRequestError, self._errors.UnprocessableEntityError):
+                return self._endpoint(messages, response_format=shape, **self._options)
+            except RequestRefused:
                 self._structured = False
-        return create(**request)
+        return self._endpoint(messages, **self._options)
 
 
 class Scripted:

@@ -3,7 +3,8 @@
 import pytest
 
 from agentprim import Output
-from agentprim.agent.remote import RemoteAgent, RemoteError
+from agentprim.agent import RemoteAgent
+from agentprim.agent.endpoint import RemoteError
 from tests.agent.crew import SHORT, agent
 from tests.support.server import answer, serving
 

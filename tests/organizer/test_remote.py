@@ -1,5 +1,6 @@
 """Organizers at an endpoint: a real server on loopback, and all ways in which it says nothing."""
 
+import re
 import time
 
 import pytest
@@ -44,8 +45,8 @@ def test_an_endpoint_without_structured_output_is_asked_for_text(status):
 @pytest.mark.parametrize(
     ("reply", "said"),
     [
-        (answer(None, "length"), "ended with 'length'; raise max_tokens"),
-        (answer(None), "ended with 'stop'"),
+        (answer(None, "length"), r"got none \(length\); raise max_tokens"),
+        (answer(None), r"got none \(stop\)"),
         (answer("  \n"), "got nothing from planner"),
         ({**answer("x"), "choices": []}, "no choices"),
         ((500, {"error": {"message": "broken"}}), "InternalServerError"),
@@ -64,7 +65,7 @@ def test_an_endpoint_that_says_nothing_is_one_clear_error(reply, said):
             Organizer(remote(address), fallback=None).plan("x")
         assert len(seen) == 1
         found = Organizer(remote(address)).propose("x")
-        assert found.fallback and len(found.problems) == 1 and said in found.problems[0]
+        assert found.fallback and len(found.problems) == 1 and re.search(said, found.problems[0])
         assert len(seen) == 2
 
 
