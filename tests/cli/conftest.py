@@ -5,18 +5,14 @@ from typer.testing import CliRunner
 
 from agentprim import Engine
 from agentprim.cli.app import app
-from tests.support.tiny import build
-from tests.support.tokenizer import tiny_tokenizer
+from tests.support.saved import saved
 
 QUESTION = "How many legs has a spider?"
 
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory):
-    path = tmp_path_factory.mktemp("model")
-    build("llama").save_pretrained(path)
-    tiny_tokenizer().save_pretrained(path)
-    return str(path)
+    return saved(tmp_path_factory.mktemp("model"))
 
 
 @pytest.fixture(scope="session")

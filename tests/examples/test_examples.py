@@ -7,18 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.tiny import build
-from tests.support.tokenizer import tiny_tokenizer
+from tests.support.saved import saved
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    path = tmp_path_factory.mktemp("model")
-    build("llama").save_pretrained(path)
-    tiny_tokenizer().save_pretrained(path)
-    return str(path)
+    return saved(tmp_path_factory.mktemp("model"))
 
 
 @pytest.fixture

@@ -13,8 +13,7 @@ from agentprim.evaluate.workers.desk import Model
 from agentprim.evaluate.workers.serial import Serial
 from agentprim.trust.journal import read
 from tests.evaluate.run import stubs
-from tests.support.tiny import build
-from tests.support.tokenizer import tiny_tokenizer
+from tests.support.saved import saved
 
 SETTING = Setting(
     tasks=("letters",), methods=("single", "reader_kv"), batch=3,
@@ -24,18 +23,12 @@ SETTING = Setting(
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory):
-    return _saved("llama", tmp_path_factory.mktemp("model"))
+    return saved(tmp_path_factory.mktemp("model"))
 
 
 @pytest.fixture(scope="session")
 def other_folder(tmp_path_factory):
-    return _saved("qwen3", tmp_path_factory.mktemp("other"))
-
-
-def _saved(family, path) -> str:
-    build(family).save_pretrained(path)
-    tiny_tokenizer().save_pretrained(path)
-    return str(path)
+    return saved(tmp_path_factory.mktemp("other"), "qwen3")
 
 
 @pytest.fixture(scope="session")
