@@ -112,8 +112,10 @@ def _bare(option: str, letter: str) -> str:
 
 
 def _gpqa(number: int, row: dict) -> Item:
-    right = row["Correct Answer"].strip()
-    options = [right, *(row[f"Incorrect Answer {place}"].strip() for place in (1, 2, 3))]
+    # `datasets` makes numbers of a column that has no text, and nothing of the text "None"
+    columns = ("Correct Answer", *(f"Incorrect Answer {place}" for place in (1, 2, 3)))
+    options = [str(row[column]).strip() for column in columns]
+    right = options[0]
     Random(f"options {row.get('Record ID') or row['Question']}").shuffle(options)
     group = str(row.get("High-level domain") or "")
     return choice_item(f"gpqa/{number}", row["Question"].strip(), options, right, group)
