@@ -1,6 +1,7 @@
 """Blocks: cells that may stand side by side, and how their methods belong together."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from agentprim.evaluate.methods import methods
@@ -66,6 +67,14 @@ class Block:
         base = cell.method.removesuffix("_unrotated")
         depends = base.startswith(INNERS) and "_text" not in base
         return cell.inner if depends and len(self.inners) > 1 else None
+
+    def listed(self, methods: Sequence[str]) -> list[tuple[str, str | None]]:
+        """Return methods as in `rows`, in this order; those that were not run stand there, too."""
+        rows = self.rows
+        return [
+            row for method in methods
+            for row in [one for one in rows if one[0] == method] or [(method, None)]
+        ]  # fmt: skip
 
     def find(self, task: str, method: str, inner: str | None = None) -> Cell | None:
         """Return a cell; without `inner`, the one with most items."""

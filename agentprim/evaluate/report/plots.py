@@ -8,6 +8,7 @@ from pathlib import Path
 from agentprim.evaluate.report.block import Block
 from agentprim.evaluate.report.cells import Cell
 from agentprim.evaluate.report.first import label, plain
+from agentprim.evaluate.report.variants import BUDGET
 
 KINDS = {"prefilled": "#9db4d6", "decoded": "#ff725c", "latent": "#efb118",
          "recomputed": "#6b4fbb", "decision_tokens": "#3ca951"}  # fmt: skip
@@ -52,7 +53,9 @@ def draw(block: Block, folder: Path, prefix: str) -> list[tuple[str, str]]:
         for task in block.tasks:
             cells = [cell for cell in block.cells if cell.task == task and cell.n]
             figure(f"{task}-receiver", f"{task}: caches against text by receiver length",
-                   _lengths(cells))  # fmt: skip
+                   _numbered(cells, _READER, "receiver's system prompt, tokens"))  # fmt: skip
+            figure(f"{task}-calls", f"{task}: accuracy by the budget of calls",
+                   _numbered(cells, BUDGET, "calls that a task may take"))  # fmt: skip
     return found
 
 
@@ -112,20 +115,22 @@ def _curves(block: Block, cells: list[Cell], what: str, score: str | None) -> Ca
     return paint
 
 
-def _lengths(cells: list[Cell]) -> Callable:
+def _numbered(cells: list[Cell], names: re.Pattern, what: str) -> Callable:
+    """Draw methods whose names end with a number against it, a line for what is before it."""
+
     def paint(axis) -> bool:
         lines: dict[str, list[tuple[int, Cell]]] = {}
         for cell in cells:
-            if found := _READER.fullmatch(cell.method):
+            if found := names.fullmatch(cell.method):
                 lines.setdefault(found[1], []).append((int(found[2]), cell))
-        for comm, ends in sorted(lines.items()):
+        for name, ends in sorted(lines.items()):
             ends.sort(key=lambda pair: pair[0])
             shares = [cell.accuracy() for _, cell in ends]
             bars = [[100 * (s.mean - s.low) for s in shares],
                     [100 * (s.high - s.mean) for s in shares]]  # fmt: skip
-            axis.errorbar([length for length, _ in ends], [100 * s.mean for s in shares],
-                          yerr=bars, marker="o", capsize=2, label=comm)  # fmt: skip
-        axis.set(xlabel="receiver's system prompt, tokens", ylabel="accuracy, %")
+            axis.errorbar([number for number, _ in ends], [100 * s.mean for s in shares],
+                          yerr=bars, marker="o", capsize=2, label=name)  # fmt: skip
+        axis.set(xlabel=what, ylabel="accuracy, %")
         if lines:
             axis.legend(frameon=False)
         return bool(lines)

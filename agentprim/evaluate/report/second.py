@@ -1,39 +1,29 @@
 """The tables of Jev-LiteMAS (arXiv 2610.21411), as far as a block holds them."""
 
 from agentprim.evaluate.report.block import Block
+from agentprim.evaluate.report.errors import injected
 from agentprim.evaluate.report.first import label, plain
 from agentprim.evaluate.report.table import Table, count, percent, points, ratio, seconds
+from agentprim.evaluate.report.variants import ablations, budgets, teams
 
 METHODS = (
     "single", "lite", "lite_text", "lite_control", "lite_control_text", "metagpt_control",
     "agentnet_control",
 )  # fmt: skip
-ABLATIONS = "its ablations (routing without semantic feedback, a router of rules) are not among our"
-ABSENT = (
-    ("2.2", "routing ablations", f"{ABLATIONS} methods"),
-    ("2.3", "injected errors: accuracy, attack success, true and false positives of screening",
-     "no method of a run takes injected errors; `LiteWorkflow` does, outside of the runner"),
-    ("2.4", "budgets of calls", "no method of a run takes a budget; `LiteWorkflow(budget=...)`"
-     " does, outside of the runner"),
-    ("2.5", "teams of different models (AAA, ABB, ABA)", "a run has one model"),
-)  # fmt: skip
 
 
 def tables(block: Block) -> list[Table]:
     """Return tables 1 to 5."""
-    empty = [Table(name=n, title=title, note=f"Not run: {why}.") for n, title, why in ABSENT]
-    return [main(block), *empty]
+    return [main(block), ablations(block), injected(block), budgets(block), teams(block)]
 
 
 def main(block: Block) -> Table:
     """Accuracy, tokens, time and calls."""
     found = []
-    names = {name: None for name in METHODS}
-    names |= {method: None for method, _ in block.rows if method.startswith(METHODS[1:])}
     for task in plain(block):
         for method, inner in block.rows:
             cell = block.find(task, method, inner)
-            if method not in names or cell is None or not cell.n:
+            if method not in METHODS or cell is None or not cell.n:
                 continue
             base = block.beside(cell, "lite_control")
             compared = base is not None and base is not cell and base.n
