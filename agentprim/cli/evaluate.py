@@ -81,7 +81,7 @@ def evaluate(
         print(f"agentprim: {name} is left out: {reason}", file=sys.stderr)
     how = HowToLoad(name=model, expert=expert_model, dtype=dtype, device=device,
                     pool_tokens=pool_tokens, device_map=device_map)  # fmt: skip
-    with Spinner(lines=True) as spinner:
+    with Spinner(lines=True) as spinner, quiet():
         team = _team(how, workers, ray, spinner)
     with team, Rates() as rates, quiet():  # rates take stderr before it is silenced
         run(loaded, team, model, out, report=rates, retry_failed=retry_failed)

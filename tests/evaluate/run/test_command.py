@@ -45,6 +45,7 @@ def test_a_team_of_two_models_and_its_header(call, folder, other_folder, tmp_pat
                  "--limit", "2", "--max-new-tokens", "2", "--pool-tokens", "8192")  # fmt: skip
     done = call(*arguments, "--expert-model", other_folder, "--out", str(tmp_path / "x"))
     assert done.exit_code == 0, done.stderr
+    assert "Loading weights" not in done.stderr
     for path in (tmp_path / "x").glob("*.jsonl"):
         about, rows = read(path)
         model = about["model"]
