@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from agentprim import Output
+from agentprim import Engine, Output
+from agentprim.evaluate import methods
 from agentprim.evaluate.answer import answer
 from agentprim.evaluate.base import Item, Limits
 from agentprim.evaluate.handed import READER
@@ -62,7 +63,6 @@ def test_a_batch_that_raises_is_tried_item_by_item_and_the_bad_one_is_recorded(e
 
 
 def test_a_batch_too_big_for_the_pool_is_answered_in_parts(folder):
-    from agentprim import Engine
 
     small = Engine.from_pretrained(folder, pool_tokens=256)
     rows = answer(small, Letters(), method("single"), job("A" * 120, "B" * 120, "C" * 120))
@@ -96,6 +96,25 @@ def test_methods_that_vote_compare_as_the_task_reads_each_item(engine):
     assert [row["text"] for row in answer(engine, Reads(), Votes(), asked)] == ["q0 it", "q1 it"]
     assert {row["text"] for row in answer(engine, Letters(), Votes(), asked)} == {"no task it"}
     assert "text" in answer(engine, Reads(), method("single"), asked)[0]  # compares nothing
+
+
+def test_a_team_of_two_models_gets_the_second_and_both_pools_are_counted(engine, other_folder):
+    expert = Engine.from_pretrained(other_folder, pool_tokens=8192)
+    team = methods.method("lite_aba", router="rule", screening="none")
+    asked = job("Who?", name="lite_aba")
+    (row,) = answer(engine, Letters(), team, asked, expert)
+    first, second = (e.pool.peak_pages * e.pool.page_size for e in (engine, expert))
+    assert "failed" not in row and second > 0 and row["pool_tokens"] == first + second
+    (row,) = answer(engine, Letters(), team, asked)
+    assert row["failed"].startswith("ValueError: expert must be the engine of model B")
+
+
+def test_rows_of_screened_work_say_what_became_of_it(engine):
+    (row,) = answer(engine, Letters(), methods.method("lite-2"), job("Who?"))
+    told = row["trace"]["detection"]
+    assert told["clean"] == 1 and told["changed"] == told["injected"] == 0
+    (row,) = answer(engine, Letters(), method("single"), job("Who?"))
+    assert "detection" not in row["trace"]
 
 
 def test_failed_items_are_counted_done_and_tried_again_when_asked(go, tmp_path):
