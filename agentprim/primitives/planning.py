@@ -44,21 +44,17 @@ class Planning(Primitive):
 
     def run(self, items: list[Item], speak: Speak) -> list[Output]:
         """Plan, execute step by step, and let the last executor answer."""
-        turns = [prompts.PLAN.format(task=item.task) for item in items]
-        plans = self.hand_over(self.planner, items, turns, [item.context for item in items])
+        outside = [item.context for item in items]
+        plans = self.hand_over(self.planner, items, prompts.PLAN, outside)
         known = [
             [plan] if item.options.inherits else [*item.context, plan]
             for item, plan in zip(items, plans, strict=True)
         ]
         for number in range(1, self.executors):
-            turns = [
-                prompts.EXECUTE.format(number=number, total=self.executors, task=item.task)
-                for item in items
-            ]
-            found = self.hand_over(self.executor, items, turns, known)
+            turn = prompts.EXECUTE.format(number=number, total=self.executors, task="{task}")
+            found = self.hand_over(self.executor, items, turn, known)
             known = [
                 [out] if item.options.inherits else [*before, out]
                 for item, before, out in zip(items, known, found, strict=True)
             ]
-        turns = [prompts.CONCLUDE.format(task=item.task) for item in items]
-        return self.finish(self.executor, items, turns, known, speak)
+        return self.finish(self.executor, items, prompts.CONCLUDE, known, speak)

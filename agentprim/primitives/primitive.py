@@ -9,10 +9,11 @@ from agentprim.agent.context import check
 from agentprim.agent.rows import read_contexts, read_rows, read_seeds
 from agentprim.engine import Engine, Event, Output, Repair, Usage
 from agentprim.engine.chat import Message
-from agentprim.primitives.prompts import said
+from agentprim.primitives.prompts import said, worded
 from agentprim.trust.auto import Auto
 
 COMMS = ("kv", "text")
+RESTATE = ("always", "last", "never")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +28,9 @@ class Options:
         settle: Ends latent steps early, as in `Engine.latent`.
         inner_tokens: Most tokens that an inner agent decodes with `inner="text"`.
         join, carry, offsets, rotate: How caches are handed over, as in `Agent`.
+        restate: Which turns repeat a task, and the messages before it, that stand in the caches
+            handed over already: `"always"` all of them; `"last"` only that of the agent who
+            answers; `"never"` none. An ablation of cost; with text nothing stands there already.
         seed: Makes pushes and sampling repeatable.
     """
 
@@ -39,6 +43,7 @@ class Options:
     carry: str | None = None
     offsets: str = "consecutive"
     rotate: bool = True
+    restate: str = "always"
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -52,6 +57,8 @@ class Options:
         if self.comm == "text" and self.inner != "text":
             raise ValueError(f"inner must be 'text' with comm='text', got {self.inner!r}")
         check(self.join, self.carry or "all", self.offsets)
+        if self.restate not in RESTATE:
+            raise ValueError(f"restate must be one of {RESTATE}, got {self.restate!r}")
         if self.steps < 0:
             raise ValueError(f"steps must be at least 0, got {self.steps}")
         if self.inner_tokens < 1:
@@ -94,6 +101,13 @@ class Item:
     def task(self) -> str:
         """The last question."""
         return self.messages[-1]["content"]
+
+    def knows(self, senders: Sequence) -> bool:
+        """Tell whether the task stands in the caches of senders: of those who worked on it."""
+        outside = {id(one) for one in self.context}
+        return self.options.inherits and any(
+            id(one) not in outside and getattr(one, "kv", None) is not None for one in senders
+        )
 
 
 # speak(agent, items, turns, contexts, most): `most` ends a text earlier than the call says
@@ -169,14 +183,14 @@ class Primitive(ABC):
         return self._collect(items, self.run(items, speak), single)
 
     def hand_over(
-        self, agent, items: list[Item], turns: list[str], senders: list[list[Output]], **thinking
+        self, agent, items: list[Item], template: str, senders: list[list[Output]], **thinking
     ) -> list[Output]:
         """Let an inner agent work on a turn for each item and remember what it cost.
 
         Args:
             agent: The role.
             items: The questions.
-            turns: What the agent is asked, one each.
+            template: What the agent is asked about each, with a place for the task.
             senders: Whose caches (or texts) it gets, one list each.
             thinking: Overrides for `Agent.think`.
 
@@ -186,7 +200,7 @@ class Primitive(ABC):
         o = items[0].options
         if o.inner == "text":
             thinking = {"max_new_tokens": o.inner_tokens, **thinking}
-        turns, contexts = self.address(items, turns, senders)
+        turns, contexts = self.address(items, template, senders)
         outputs = agent.think(
             turns, context=contexts, inner=o.inner, steps=o.steps, settle=o.settle,
             **self._hands(items), **thinking,
@@ -199,24 +213,32 @@ class Primitive(ABC):
         return outputs
 
     def address(
-        self, items: list[Item], turns: list[str], senders: list[list[Output]]
+        self, items: list[Item], template: str, senders: list[list[Output]], *, last: bool = False
     ) -> tuple[list[list[Message]], list[list]]:
-        """Turn what others hand over into contexts, or into text in front of each turn."""
-        if items[0].options.comm == "kv":
-            speeches, contexts = [[] for _ in items], senders
-        else:
-            speeches = [[_speech(sender) for sender in row] for row in senders]
-            contexts = [[] for _ in items]
-        return [
-            [*item.messages[:-1], {"role": "user", "content": said(turn, speech)}]
-            for item, turn, speech in zip(items, turns, speeches, strict=True)
-        ], contexts
+        """Word the turn of each item, with what others hand over as contexts or in front of it.
+
+        Args:
+            items: The questions.
+            template: The turn, with a place for the task.
+            senders: Whose caches (or texts) each gets.
+            last: Whether it is the turn of the agent who answers.
+        """
+        text = items[0].options.comm == "text"
+        turns = []
+        for item, row in zip(items, senders, strict=True):
+            restate = item.options.restate == "always" or (item.options.restate == "last" and last)
+            whole = restate or not item.knows(row)
+            content = worded(template, item.task if whole else None)
+            content = said(content, [_speech(sender) for sender in row] if text else [])
+            before = item.messages[:-1] if whole else []
+            turns.append([*before, {"role": "user", "content": content}])
+        return turns, [[] for _ in items] if text else senders
 
     def finish(
-        self, agent, items: list[Item], turns: list[str], senders: list[list[Output]], speak: Speak
+        self, agent, items: list[Item], template: str, senders: list[list[Output]], speak: Speak
     ) -> list[Output]:
         """Let the final agent answer."""
-        return speak(agent, items, *self.address(items, turns, senders))
+        return speak(agent, items, *self.address(items, template, senders, last=True))
 
     def _hands(self, items: list[Item]) -> dict:
         o = items[0].options

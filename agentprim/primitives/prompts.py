@@ -1,7 +1,8 @@
 """Prompts of all roles, in one place. They are ours: the papers print theirs as pictures only.
 
 A role's turn is the same for both ways to communicate. What other agents said stands in their
-caches with `comm="kv"`; with `comm="text"` it is written in front of the turn (`said`).
+caches with `comm="kv"`; with `comm="text"` it is written in front of the turn (`said`). Turns are
+templates that `worded` fills in.
 """
 
 from collections.abc import Sequence
@@ -28,12 +29,20 @@ EXECUTOR = (
     "Be exact and brief."
 )
 
+ALONE = "{task}"
 REVISE = "Solve the task again with the critic's feedback.\n\nTask: {task}"
 CRITICISE = "Give feedback on the solution of this task.\n\nTask: {task}"
 SELECT = "Choose among the solutions and answer the task.\n\nTask: {task}"
 PLAN = "Plan how to solve the task.\n\nTask: {task}"
 EXECUTE = "Carry out step {number} of {total} of the plan for this task.\n\nTask: {task}"
 CONCLUDE = "Carry out the last step of the plan and give the final answer.\n\nTask: {task}"
+
+
+def worded(template: str, task: str | None) -> str:
+    """Fill the task into a turn; None leaves it out with the line that introduces it."""
+    if task is None:
+        return template.removesuffix("\n\nTask: {task}")
+    return template.replace("{task}", task, 1)
 
 
 def said(turn: str, speeches: Sequence[tuple[str, str]]) -> str:

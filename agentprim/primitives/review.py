@@ -79,8 +79,9 @@ class Review(Primitive):
         states: dict[int, torch.Tensor] = {}
         active = list(items)
         for number in range(self.rounds):
-            turn = prompts.REVISE if number else "{task}"
-            solved = self._turn(self.solver, active, turn, [last[id(item)] for item in active])
+            turn = prompts.REVISE if number else prompts.ALONE
+            known = [last[id(item)] for item in active]
+            solved = self.hand_over(self.solver, active, turn, known)
             going = []
             for item, out in zip(active, solved, strict=True):
                 before, states[id(item)] = states.get(id(item)), out.hidden
@@ -92,11 +93,11 @@ class Review(Primitive):
                 break
             active = [item for item, _ in going]
             solutions = [self._known(item, [out]) for item, out in going]
-            judged = self._turn(self.critic, active, prompts.CRITICISE, solutions)
+            judged = self.hand_over(self.critic, active, prompts.CRITICISE, solutions)
             for (item, out), verdict in zip(going, judged, strict=True):
                 last[id(item)] = self._known(item, [out, verdict])
-        turns = [prompts.REVISE.format(task=item.task) for item in items]
-        return self.finish(self.solver, items, turns, [last[id(item)] for item in items], speak)
+        known = [last[id(item)] for item in items]
+        return self.finish(self.solver, items, prompts.REVISE, known, speak)
 
     def change(self, before: torch.Tensor, after: torch.Tensor) -> float:
         """Measure how two states `[hidden_size]` differ: a cosine, or a divergence in nats."""
@@ -128,7 +129,3 @@ class Review(Primitive):
     def _known(item: Item, chain: list[Output]) -> list:
         """List all that led to the last of a chain, or only the last where it holds the others."""
         return chain[-1:] if item.options.inherits else [*item.context, *chain]
-
-    def _turn(self, agent, items: list[Item], turn: str, senders: list[list]) -> list[Output]:
-        turns = [turn.format(task=item.task) for item in items]
-        return self.hand_over(agent, items, turns, senders)

@@ -75,7 +75,7 @@ class Voting(Primitive):
         """Let all solvers of all items run as one batch, vote, and let the selector answer."""
         more = self._sampling if self.options.inner == "text" else {"spread": self.spread}
         outputs = self.hand_over(
-            self.solver, items, [item.task for item in items], [item.context for item in items],
+            self.solver, items, prompts.ALONE, [item.context for item in items],
             samples=self.solvers, **more,
         )  # fmt: skip
         chosen = []
@@ -83,8 +83,7 @@ class Voting(Primitive):
             candidates = outputs[number * self.solvers : (number + 1) * self.solvers]
             chosen.append(self._elect(item, candidates))
         del outputs, candidates  # who lost the vote is freed before the selector works
-        turns = [prompts.SELECT.format(task=item.task) for item in items]
-        return self.finish(self.selector, items, turns, chosen, speak)
+        return self.finish(self.selector, items, prompts.SELECT, chosen, speak)
 
     def support(self, states: torch.Tensor) -> list[float]:
         """Return each candidate's mean cosine with the others, from states `[n, hidden_size]`."""

@@ -23,5 +23,5 @@ class Solve(Primitive):
 
     def run(self, items: list[Item], speak: Speak) -> list[Output]:
         """Let the agent answer."""
-        turns = [item.task for item in items]
-        return self.finish(self.solver, items, turns, [item.context for item in items], speak)
+        outside = [item.context for item in items]
+        return self.finish(self.solver, items, prompts.ALONE, outside, speak)

@@ -117,7 +117,10 @@ def test_what_a_reply_does_not_hold_is_handed_on_beside_it(kind, options):
     heard = Heard(getattr(one, last))
     setattr(one, last, heard)
     seen = []
-    one.address, address = lambda i, t, s: seen.append(s) or address(i, t, s), one.address
+    one.address, address = (
+        lambda i, t, s, **last: seen.append(s) or address(i, t, s, **last),
+        one.address,
+    )
     one("why?", context=[note], **SHORT)
     final = seen[-1][0]
     assert final[0] is note
