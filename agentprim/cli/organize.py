@@ -1,6 +1,6 @@
 """Options of commands that plan, and the organizer that they name."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +9,7 @@ import typer
 from agentprim.engine import Engine
 from agentprim.organizer import KnowledgePool, Organizer, Proposal, Remote
 from agentprim.organizer.choose import organizer as make
-from agentprim.organizer.proposal import Proposes
+from agentprim.organizer.proposal import Proposes, propose_each
 
 Rule = Annotated[
     str,
@@ -68,8 +68,13 @@ class Told:
 
     def propose(self, query: str) -> Proposal:
         """Propose as the organizer does."""
-        found = self._inner.propose(query)
-        self._tell(found)
+        return self.propose_each([query])[0]
+
+    def propose_each(self, queries: Sequence[str]) -> list[Proposal]:
+        """Propose as the organizer does."""
+        found = propose_each(self._inner, queries)
+        for proposal in found:
+            self._tell(proposal)
         return found
 
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -58,12 +59,9 @@ class Grammar:
         return self._mask()
 
     def _mask(self) -> Tensor:
-        packed = torch.frombuffer(bytearray(self._matcher.compute_bitmask()), dtype=torch.uint8)
-        bits = (packed[:, None] >> torch.arange(8, dtype=torch.uint8)) & 1
-        mask = torch.zeros(self._size, dtype=torch.bool)
-        found = bits.flatten()[: self._size].bool()
-        mask[: len(found)] = found
-        return mask
+        packed = np.frombuffer(self._matcher.compute_bitmask(), dtype=np.uint8)
+        bits = np.unpackbits(packed, count=self._size, bitorder="little")  # past its end zeros
+        return torch.from_numpy(bits).bool()
 
 
 def read_tokenizer(engine: Engine):

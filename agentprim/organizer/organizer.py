@@ -1,10 +1,11 @@
 """The organizer: asks a model for a plan that suits a query. It does not answer the query."""
 
-from agentprim.errors import PlanError
-from agentprim.organizer.backends import Unanswered, backend
-from agentprim.organizer.parse import find_plan
+from collections.abc import Sequence
+
+from agentprim.organizer.backends import backend
+from agentprim.organizer.draft import Draft
+from agentprim.organizer.entry import Entry
 from agentprim.organizer.pool import KnowledgePool
-from agentprim.organizer.prompt import messages
 from agentprim.organizer.proposal import Proposal
 from agentprim.workflow import Plan
 
@@ -39,8 +40,8 @@ class Organizer:
         """Choose a model and a pool.
 
         Args:
-            llm: An `Engine`, which is held to a schema; a `Remote` endpoint; or a function from
-                chat messages to text.
+            llm: An `Engine`, which is held to a schema; a `Remote` endpoint, or another
+                `Backend`; or a function from chat messages to text.
             knowledge: Where structures come from; None shows the model none.
             k: How many structures it is shown.
             retries: How often a refused reply is asked again.
@@ -70,29 +71,27 @@ class Organizer:
         Raises:
             PlanError: There is none, and no fallback.
         """
-        entries = []
-        if self.knowledge is not None and self.k:
-            entries = [entry for entry, _ in self.knowledge.search(query, self.k)]
-        shown = tuple(entry.id for entry in entries)
-        refused: list[tuple[str, str]] = []
-        problems, usage = [], None
+        return self.propose_each([query])[0]
+
+    def propose_each(self, queries: Sequence[str]) -> list[Proposal]:
+        """Return a plan for each query, as `propose` does, but ask for all of them at once.
+
+        Those whose reply was refused are asked again together. What a proposal says, and what it
+        cost, is of its query alone.
+
+        Raises:
+            PlanError: A query has none, and there is no fallback; all were asked by then.
+        """
+        drafts = [Draft(query=query, entries=self._shown(query)) for query in queries]
         for _ in range(1 + self.retries):
-            try:
-                reply = self.llm(messages(query, entries, refused))
-            except Unanswered as error:
-                problems.append(str(error))
+            if not (still := [draft for draft in drafts if draft.open]):
                 break
-            usage = reply.usage if usage is None else usage + reply.usage
-            try:
-                plan = Plan.from_dict(find_plan(reply.text, cut=reply.cut))
-            except PlanError as error:
-                problems.append(str(error))
-                refused = [(reply.text, str(error))]
-                continue
-            return Proposal(plan=plan, source="llm", entries=shown, problems=tuple(problems),
-                            usage=usage)  # fmt: skip
-        if self.fallback is None:
-            raise PlanError(problems[-1])
-        more = {} if usage is None else {"usage": usage}
-        return Proposal(plan=self.fallback, source="fallback", entries=shown,
-                        problems=tuple(problems), **more)  # fmt: skip
+            replies = self.llm.each([draft.messages for draft in still])
+            for draft, reply in zip(still, replies, strict=True):
+                draft.take(reply)
+        return [draft.proposal(self.fallback) for draft in drafts]
+
+    def _shown(self, query: str) -> list[Entry]:
+        if self.knowledge is None or not self.k:
+            return []
+        return [entry for entry, _ in self.knowledge.search(query, self.k)]

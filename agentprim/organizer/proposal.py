@@ -1,5 +1,6 @@
 """What an organizer proposes for a query, and how it came to it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -41,8 +42,15 @@ class Proposal:
 
 
 class Proposes(Protocol):
-    """Anything that proposes plans."""
+    """Anything that proposes plans. It may have `propose_each`, where a batch is cheaper."""
 
     def propose(self, query: str) -> Proposal:
         """Propose a plan for a query."""
         ...
+
+
+def propose_each(who: Proposes, queries: Sequence[str]) -> list[Proposal]:
+    """Ask for a plan for each query: all at once, or one by one where that is all there is."""
+    if hasattr(who, "propose_each"):
+        return who.propose_each(queries)
+    return [who.propose(query) for query in queries]

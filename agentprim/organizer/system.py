@@ -6,7 +6,7 @@ from agentprim.engine import Engine, Output
 from agentprim.errors import PlanError
 from agentprim.organizer.choose import organizer as make_organizer
 from agentprim.organizer.pool import KnowledgePool
-from agentprim.organizer.proposal import Proposal
+from agentprim.organizer.proposal import propose_each
 from agentprim.primitives.primitive import Item, Speak
 from agentprim.workflow import Flow, Plan
 
@@ -65,13 +65,14 @@ class System(Flow):
         """Plan for each query where there is no plan yet, and run equal plans as one batch."""
         if self.plan is not None:
             return self.follow(self.plan, items, speak)
-        proposals: dict[str, Proposal] = {}
+        tasks = list(dict.fromkeys(item.task for item in items))
+        proposals = dict(zip(tasks, propose_each(self.organizer, tasks), strict=True))
+        unpaid = dict(proposals)  # a task that stands there twice costs once
         groups: dict[str, tuple[Plan, list[int]]] = {}
         for number, item in enumerate(items):
-            if item.task not in proposals:
-                proposals[item.task] = self.organizer.propose(item.task)
-                item.usage += proposals[item.task].usage
             proposal = proposals[item.task]
+            if unpaid.pop(item.task, None) is not None:
+                item.usage += proposal.usage
             item.trace.append(proposal.event)
             key = proposal.plan.to_json(None)
             groups.setdefault(key, (proposal.plan, []))[1].append(number)

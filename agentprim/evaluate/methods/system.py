@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from agentprim.agent import Agent
 from agentprim.engine import Engine, Output
 from agentprim.evaluate.base import Limits
 from agentprim.evaluate.methods.primitive import ask, hands, voiced
-from agentprim.evaluate.methods.talk import bare, ready
+from agentprim.evaluate.methods.talk import bare
 from agentprim.organizer import KnowledgePool, Local, Organizer, System
 from agentprim.organizer.builtin import builtin
 from agentprim.workflow.build import Agents
@@ -86,12 +87,11 @@ class Team(Agents):
 class Ready(Local):
     """The engine as organizer, whose system prompt is read before it is asked."""
 
-    def __call__(self, messages):
-        """Write a plan."""
-        system = messages[0]["content"]
-        if system not in self._agents:
-            self._agents[system] = ready(self.engine, "organizer", system)
-        return super().__call__(messages)
+    def agent(self, system: str) -> Agent:
+        """Return who writes under a system prompt, which is read already."""
+        agent = super().agent(system)
+        agent.prepare()
+        return agent
 
 
 def _pool(knowledge: str) -> KnowledgePool | None:
