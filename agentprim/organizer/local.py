@@ -78,9 +78,7 @@ class Local:
             return [self._reply(out) for out in outs]
         # only here, since the error keeps the pages of its batch as long as it lives
         if len(turns) == 1:
-            return [
-                Unanswered(f"organizer must have room to write a plan, got too little: {fault}")
-            ]
+            return [Unanswered(f"organizer has no room for a plan: {fault}")]
         half = len(turns) // 2
         return [*self._write(agent, turns[:half]), *self._write(agent, turns[half:])]
 
