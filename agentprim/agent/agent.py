@@ -154,7 +154,8 @@ class Agent:
 
         Returns:
             As a call, but the text is empty unless `inner="text"`; `out.kv` ends with a closed
-            turn, and `out.hidden` is the last state before it was closed.
+            turn, and `out.hidden` is the last state before it was closed. With `"prefill"` it ends
+            with what was asked, the header of a reply being read for `out.hidden` alone.
 
         Raises:
             TypeError, ValueError, UnsupportedModel, PoolExhausted: As a call.
@@ -174,20 +175,25 @@ class Agent:
         rows, single = read_rows(x)
         seeds = read_seeds(seed, len(rows), samples)
         readings = self._read(rows, read_contexts(context, len(rows), single), terms)
+        turns = [len(r.kv) if r.system is None else r.system[1] for r in readings]
         readings, single = repeat(self.engine, readings, samples), single and samples == 1
         read = self.engine.prefill([r.ids for r in readings], [r.kv for r in readings])
-        thought = read
-        if inner == "latent":
+        if inner == "prefill":
+            thought, closed = read, [self._unopened(kv) for kv in read]
+        else:
             thought = self.engine.latent(read, steps, settle=settle, spread=spread, seed=seeds)
-        end = self.chat.close()
-        closed = self.engine.prefill([end] * len(thought), thought) if end else thought
+            end = self.chat.close()
+            closed = self.engine.prefill([end] * len(thought), thought) if end else thought
         seconds = (time.perf_counter() - begun) / len(readings)
         outputs = []
-        for reading, before, after, kv in zip(readings, read, thought, closed, strict=True):
-            out = Output("", kv=kv, finish="handover", reply_start=len(before), hidden=after.hidden)
+        for row, (reading, before, after, kv) in enumerate(
+            zip(readings, read, thought, closed, strict=True)
+        ):
+            start = turns[row // samples] if inner == "prefill" else len(before)
+            out = Output("", kv=kv, finish="handover", reply_start=start, hidden=after.hidden)
             outputs.append(
                 account(out, reading, name=self.name, inner=inner, seconds=seconds,
-                        latent=len(after) - len(before))
+                        latent=len(after) - len(before), dropped=max(0, len(after) - len(kv)))
             )  # fmt: skip
         return outputs[0] if single else outputs
 
@@ -208,6 +214,10 @@ class Agent:
                 kv.marks = (Mark(begin=0, end=len(ids), kind="system"),)
             self._system_kv = kv
             return len(ids)
+
+    def _unopened(self, kv: KV) -> KV:
+        """Take back the header of a reply that is not given: an empty one teaches silence."""
+        return kv[: self.chat.reply_begin(kv.ids, len(kv))]
 
     def _read(self, rows, contexts, terms: Terms) -> list[Reading]:
         """Lay out what each row stands on and what it still has to read."""

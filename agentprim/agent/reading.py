@@ -64,11 +64,11 @@ def repeat(engine: Engine, readings: list[Reading], samples: int) -> list[Readin
 
 def account(
     out: Output, reading: Reading, *, name: str, inner: str, seconds: float,
-    decoded: int = 0, latent: int = 0, calls: int = 0,
+    decoded: int = 0, latent: int = 0, calls: int = 0, dropped: int = 0,
 ) -> Output:  # fmt: skip
-    """Add cost, trace and marks to an answer."""
+    """Add cost, trace and marks to an answer; `dropped` tokens were computed and not kept."""
     cost = {
-        "prefilled": len(out.kv) - reading.reused - reading.recomputed - decoded - latent,
+        "prefilled": len(out.kv) + dropped - reading.reused - reading.recomputed - decoded - latent,
         "decoded": decoded, "latent": latent, "reused": reading.reused,
         "relocated": reading.relocated, "recomputed": reading.recomputed,
         "generative_calls": calls, "seconds": seconds,

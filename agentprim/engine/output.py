@@ -42,7 +42,7 @@ class Output(str):
         finish: `"stop"`, `"length"`, or `"handover"` for an answer that stayed latent; `"error"`
             or `"budget"` for what a plan has where it could not end.
         system_end: Tokens of `kv` that are the agent's system prompt.
-        reply_start: Tokens of `kv` before the reply.
+        reply_start: Tokens of `kv` before the reply; before what was asked, where it was only read.
         hidden: Last hidden state of what was said or thought `[hidden_size]`, before the turn was
             closed; None where there is none.
         name: Who answered.

@@ -18,6 +18,12 @@ def turn(one: Agent, question: str) -> list[int]:
     return one.chat.turn([{"role": "user", "content": question}])
 
 
+def opening(one: Agent) -> list[int]:
+    """Return the ids that open a reply, which an agent that only reads takes back."""
+    ids = turn(one, "?")
+    return ids[one.chat.reply_begin(ids, len(ids)) :]
+
+
 def count_tokens(model) -> tuple[list[int], object]:
     """Count tokens of each forward pass of single rows; return the counts and the hook."""
     counts: list[int] = []

@@ -3,7 +3,7 @@
 import pytest
 
 from agentprim import Agent, Engine
-from tests.agent.crew import SHORT, agent, count_tokens, same, turn
+from tests.agent.crew import SHORT, agent, count_tokens, opening, same, turn
 from tests.engine.templates import tokenizer
 from tests.support.tiny import build
 
@@ -20,11 +20,18 @@ def test_a_thought_is_prompt_steps_and_a_closed_turn():
     same(out.kv.hidden, one.engine.prefill(one.chat.close(), thought).hidden, 1e-3)
 
 
-def test_reading_alone_takes_no_step():
-    one = agent("a")
-    out = one.think("why?", inner="prefill")
-    assert out.kv.ids == [*one.system_kv.ids, *turn(one, "why?"), *one.chat.close()]
-    same(out.hidden, one.engine.prefill(turn(one, "why?"), one.system_kv).hidden)
+@pytest.mark.parametrize("samples", [1, 2])
+@pytest.mark.parametrize("join", ["relocate", "append"])
+def test_reading_alone_takes_no_step_and_opens_no_reply(join, samples):
+    one, sender = agent("a"), agent("another")("how?", **SHORT)
+    out = one.think("why?", inner="prefill", samples=samples, context=[sender], join=join)
+    out = out if samples == 1 else out[1]
+    asked = turn(one, "why?")[: -len(opening(one))]
+    assert opening(one) and out.kv.ids[out.reply_start :] == asked
+    before = out.kv[: out.reply_start]
+    same(out.hidden, one.engine.prefill(turn(one, "why?"), before).hidden)
+    told = agent("another")("so?", context=[out], carry="reply", **SHORT)
+    assert told.trace[0].detail["tokens"] == len(asked)
 
 
 def test_thinking_aloud_is_a_call():
@@ -71,9 +78,10 @@ def test_each_token_is_counted_once_where_it_was_computed(inner, join, samples):
     outs = outs if samples > 1 else [outs]
     total = sum((out.usage for out in outs[1:]), outs[0].usage).total
     assert total.prefilled + total.decoded + total.latent == sum(counts)
+    back = len(opening(one)) if inner == "prefill" else 0
     for out in outs:
         cost = out.usage.total
-        assert cost.prefilled + cost.decoded + cost.latent + cost.reused == len(out.kv)
+        assert cost.prefilled + cost.decoded + cost.latent + cost.reused == len(out.kv) + back
     assert outs[0].usage.latent == (4 if inner == "latent" else 0)
     assert outs[0].usage.decoded == len(outs[0].ids)
     assert outs[0].usage.generative_calls == (1 if inner == "text" else 0)
