@@ -49,6 +49,10 @@ def methods() -> dict[str, Method]:
                     twin=f"{kind}_text",
                     about=f"{kind} with keys left unrotated: an ablation, wrong on purpose")
           for kind in KINDS),
+        *(Primitive(name=f"{kind}_unrepeated", kind=kind, options={"restate": "last"},
+                    twin=f"{kind}_text",
+                    about=f"{kind}, the task is told to the first and the last agent only")
+          for kind in KINDS),
         Primitives(twin="primitives_text"),
         Primitives(name="primitives_text", comm="text",
                    about="primitives by text: the twin of primitives"),

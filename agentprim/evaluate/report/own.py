@@ -38,7 +38,7 @@ def aims(block: Block) -> Table:
     found = []
     for cell in block.cells:
         base = block.beside(cell, BASE)
-        if cell.method not in PRIMITIVES or not cell.n or base is None:
+        if cell.method.removesuffix("_unrepeated") not in PRIMITIVES or not cell.n or base is None:
             continue
         twin, text = block.twin(cell), block.beside(cell, "text_mas")
         fewer = _over(twin and twin.mean("decoded"), cell.mean("decoded"))

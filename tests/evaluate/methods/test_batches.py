@@ -23,8 +23,8 @@ PLAN = Plan.from_dict({"steps": [
     {"id": "b", "primitive": "voting", "parameters": {"solvers": 2}, "inputs": ["query", "a"]},
 ]})  # fmt: skip
 # by an option that another test covers
-VARIANTS = ("_unrotated", "_no_pool", "_random", "_feedback", "_rule", "_router", "_screening",
-            "_injected", "_aaa", "_abb")  # fmt: skip
+VARIANTS = ("_unrotated", "_unrepeated", "_no_pool", "_random", "_feedback", "_rule", "_router",
+            "_screening", "_injected", "_aaa", "_abb")  # fmt: skip
 NAMES = [name for name in methods() if not name.endswith(VARIANTS)]
 
 

@@ -66,6 +66,13 @@ def test_the_ablation_leaves_keys_unrotated():
         assert not any(detail["rotate"] for detail in events(out, "handover"))
 
 
+def test_a_task_that_is_not_repeated_is_read_less_often():
+    for name in ("review", "planning"):
+        often, less = (run(one, ["why?" * 9], [1])[0] for one in (name, f"{name}_unrepeated"))
+        assert calls(often) == calls(less)
+        assert often.usage.prefilled - less.usage.prefilled > len("why?" * 9)
+
+
 def test_mas_gpt_takes_plans_of_its_own_source_and_speaks():
     own = {entry.id for entry in builtin() if entry.source.startswith("MAS-GPT")}
     for out in run("mas_gpt"):
