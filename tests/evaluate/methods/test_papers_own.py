@@ -96,7 +96,7 @@ def test_methods_are_found_by_name_and_changed_by_option():
     assert all(name == one.name and one.about for name, one in known.items())
     assert set(BOTH_PAPERS) <= set(known)
     twins = [one.twin for one in known.values() if getattr(one, "twin", None)]
-    assert set(twins) <= set(known) and len(twins) == 10
+    assert set(twins) <= set(known) and len(twins) == 13
     assert method("self_consistency", samples=9).samples == 9
     with pytest.raises(ValueError, match="method must be one of .*'single'.*, got 'sinlge'"):
         method("sinlge")
