@@ -89,7 +89,7 @@ def test_a_pool_too_small_for_the_batch_writes_halves_and_refuses_what_has_no_ro
     roomy = Organizer(Local(byte_engine(), most_steps=1, max_new_tokens=LIMIT), retries=0)
     roomy.llm.agent(SYSTEM).prepare()
     expected = [timeless(roomy.propose(query)) for query in QUERIES]
-    small = byte_engine(pool_tokens=2600)  # of two rows, with their padding
+    small = byte_engine(pool_tokens=1888)  # two rows can be read, but not answered to their end
     organizer = Organizer(Local(small, most_steps=1, max_new_tokens=LIMIT), retries=0)
     sizes, agent = [], organizer.llm.agent(SYSTEM)
     agent.prepare()
@@ -103,7 +103,7 @@ def test_a_pool_too_small_for_the_batch_writes_halves_and_refuses_what_has_no_ro
     found = organizer.propose_each([*QUERIES, "long " * 500])
     assert [timeless(one) for one in found[:3]] == expected
     assert found[3].fallback and "no room for a plan: requested" in found[3].problems[0]
-    assert sizes == [4, 2, 2, 1, 1]
+    assert sizes == [4, 2, 1, 1, 2, 1, 1]
     gc.collect()
     assert small.pool.num_free == free
 
