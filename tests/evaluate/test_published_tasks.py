@@ -139,6 +139,18 @@ def test_programs_pass_base_and_plus_tests(tmp_path, answer, correct, base):
     assert grade.correct is correct and grade.scores == {"base": base}
 
 
+def test_a_program_stands_behind_what_its_prompt_defines(tmp_path):
+    before = "from typing import List\n\n\ndef twice(x):\n    return 2 * x\n\n\n"
+    row = DOUBLE | {"prompt": before + DOUBLE["prompt"]}
+    one = task("humaneval_plus")
+    (item,) = one.load(made_up(tmp_path / "made_up.jsonl", [row]), None, 0)
+    for code in (
+        "def double(x: List[float]) -> float:\n    return twice(x)", "    return twice(x)",
+        before + "def double(x):\n    return twice(x)",
+    ):  # fmt: skip
+        assert one.grade(item, code).correct, code
+
+
 def test_programs_get_tuples_where_the_format_has_lists(tmp_path):
     row = DOUBLE | {
         "task_id": "Mbpp/2", "entry_point": "similar_elements", "prompt": '"""\nWrite it.\n"""\n',

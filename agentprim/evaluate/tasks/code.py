@@ -49,7 +49,8 @@ class PlusTask:
         entry = row.get("entry_point") or _entry(row)
         # a prompt of HumanEval is the beginning of the program, one of MBPP a docstring
         begins = f"def {entry}" in prompt
-        more = {"entry": entry, "prompt": prompt if begins else ""}
+        before = prompt[: prompt.index(f"def {entry}")] if begins else ""
+        more = {"entry": entry, "prompt": prompt if begins else "", "before": before}
         if "base_input" in row:
             more |= {
                 "task": str(row["task_id"]), "base": row["base_input"], "plus": row["plus_input"],
@@ -67,7 +68,8 @@ class PlusTask:
         code = self.extract(item, text)
         if code is None:
             return Grade(correct=False, extracted=None, reason="no answer")
-        ran = run_code(code, check=_CHECK.read_text(), data=item.more, limits=self.limits)
+        program = item.more["before"] + code
+        ran = run_code(program, check=_CHECK.read_text(), data=item.more, limits=self.limits)
         if not ran.ok:
             return Grade(correct=False, extracted=code, reason=_reason(ran.reason, ran.error))
         found = ran.value
