@@ -23,12 +23,14 @@ class Block:
 
     Attributes:
         about: What the cells share.
-        cells: The cells.
+        cells: The cells, one for each row and task: of several runs that with most items.
+        others: Further ones of other runs; their own runs' cells are compared with them.
         missing: Why tasks could not be loaded.
     """
 
     about: dict
     cells: list[Cell] = field(default_factory=list)
+    others: list[Cell] = field(default_factory=list)
     missing: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -86,7 +88,23 @@ class Block:
 
     def beside(self, cell: Cell, method: str) -> Cell | None:
         """Return the cell of another method on the same task, from the same run if it is there."""
-        return self.find(cell.task, method, cell.inner) or self.find(cell.task, method)
+        same = [
+            one for one in (*self.cells, *self.others)
+            if (one.task, one.method, one.run) == (cell.task, method, cell.run) and one.n
+        ]  # fmt: skip
+        return (same or [self.find(cell.task, method, cell.inner)])[0] or self.find(
+            cell.task, method
+        )
+
+    def settle(self) -> None:
+        """Keep one cell for each row and task. Modifies the block."""
+        kept: dict[tuple, Cell] = {}
+        for cell in self.cells:
+            key = (cell.task, cell.method, self.shown(cell))
+            if key not in kept or cell.n > kept[key].n:
+                kept[key] = cell
+        self.others = [cell for cell in self.cells if cell not in kept.values()]
+        self.cells = list(kept.values())
 
     def twin(self, cell: Cell) -> Cell | None:
         """Return the text twin of a cell."""
@@ -127,6 +145,7 @@ def blocks(cells: list[Cell]) -> list[Block]:
         block.cells.append(cell)
     for block in found.values():
         block.cells.sort(key=order)
+        block.settle()
         have = {cell.task for cell in block.cells}
         for cell in block.cells:
             block.missing |= {name: why for name, why in cell.missing.items() if name not in have}

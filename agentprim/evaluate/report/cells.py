@@ -23,11 +23,13 @@ class Cell:
         header: What was run.
         rows: By item.
         missing: Why its run could not load other tasks, by name.
+        run: Of which run it is.
     """
 
     header: dict
     rows: dict[str, dict]
     missing: dict[str, str] = field(default_factory=dict)
+    run: str = ""
 
     @property
     def task(self) -> str:
@@ -137,7 +139,7 @@ def read_cells(folders: Iterable[Path]) -> list[Cell]:
         reasons = folder / "missing.json"
         missing = json.loads(reasons.read_text()) if reasons.exists() else {}
         paths = sorted(folder.glob("*.jsonl")) if folder.is_dir() else []
-        found = [Cell(*read(path), missing) for path in paths]
+        found = [Cell(*read(path), missing, str(folder)) for path in paths]
         found = [cell for cell in found if {"task", "method", "limits"} <= set(cell.header)]
         if not found:
             raise ValueError(f"runs must be folders with journals of runs, got {folder}")

@@ -116,6 +116,17 @@ def test_inners_are_named_and_paired_within_their_run(tmp_path):
     assert (found.gained, found.lost) == (0, 1)
 
 
+def test_a_method_of_several_runs_stands_once_and_times_are_those_of_one_run(tmp_path):
+    put(tmp_path / "a", "one", "single", "yynn", seconds=1.0)
+    put(tmp_path / "b", "one", "single", "yynn", seconds=2.0)
+    put(tmp_path / "b", "one", "review", "yyyn", seconds=3.0)
+    (path, _) = write([tmp_path / "a", tmp_path / "b"], tmp_path / "report", plots=False)
+    text = path.read_text()
+    assert [row[1] for row in table(text, "cost by kind of token")[2:]] == ["single", "review"]
+    assert table(text, "where the aims stand")[2][5] == "1.50x"
+    assert {row[0]: row[1] for row in table(text, "Table 1.3")}["review"] == "3.00, 1.50x"
+
+
 def test_models_are_apart_and_compared_at_the_end(runs, tmp_path):
     put(tmp_path / "b", "one", "single", "nnnn", model={**MODEL, "name": "other"})
     text = write([runs, tmp_path / "b"], tmp_path / "r", plots=False)[0].read_text()
