@@ -36,7 +36,8 @@ def draw(block: Block, folder: Path, prefix: str) -> list[tuple[str, str]]:
         shape, axis = pyplot.subplots(figsize=(7, 4))
         if paint(axis):
             shape.tight_layout()
-            shape.savefig(folder / f"{prefix}{name}.svg", metadata={"Date": None})
+            shape.savefig(folder / f"{prefix}{name}.svg", metadata={"Date": None},
+                          bbox_inches="tight")  # fmt: skip
             found.append((title, f"{prefix}{name}.svg"))
         pyplot.close(shape)
 
@@ -60,14 +61,25 @@ def draw(block: Block, folder: Path, prefix: str) -> list[tuple[str, str]]:
 
 
 def _scatter(block: Block, cells: list[Cell]) -> Callable:
+    from matplotlib.ticker import LogLocator
+
     def paint(axis) -> bool:
-        for cell in cells:
-            share = cell.accuracy()
+        for number, cell in enumerate(cells, 1):
+            share, name = cell.accuracy(), label(cell.method, block.shown(cell))
             bars = [[100 * (share.mean - share.low)], [100 * (share.high - share.mean)]]
-            axis.errorbar([cell.tokens], [100 * share.mean], yerr=bars, marker="o", capsize=2)
-            axis.annotate(label(cell.method, block.shown(cell)), (cell.tokens, 100 * share.mean),
-                          xytext=(4, 4), textcoords="offset points", fontsize=7)  # fmt: skip
+            axis.errorbar([cell.tokens], [100 * share.mean], yerr=bars, marker="o", capsize=0,
+                          elinewidth=0.5, label=f"{number}  {name}")  # fmt: skip
+            axis.annotate(str(number), (cell.tokens, 100 * share.mean), xytext=(4, 3),
+                          textcoords="offset points", fontsize=7)  # fmt: skip
         axis.set(xlabel="tokens computed, an item", ylabel="accuracy, %", xscale="log")
+        axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.xaxis.set_major_formatter("{x:,.0f}")
+        axis.xaxis.set_minor_formatter("")
+        if cells:
+            handles, names = axis.get_legend_handles_labels()
+            axis.legend([one[0] for one in handles], names, frameon=False, fontsize=7,
+                        bbox_to_anchor=(1, 1), loc="upper left",
+                        ncols=1 + len(cells) // 22)  # fmt: skip
         return bool(cells)
 
     return paint
@@ -81,6 +93,7 @@ def _bars(block: Block, cells: list[Cell]) -> Callable:
             axis.barh(range(len(cells)), width, left=left, color=colour,
                       label=kind.replace("_", " "))  # fmt: skip
             left = [a + b for a, b in zip(left, width, strict=True)]
+        axis.figure.set_figheight(max(4, 0.2 * len(cells)))
         axis.set_yticks(range(len(cells)), names, fontsize=7)
         axis.invert_yaxis()
         axis.set_xlabel("tokens, an item")
