@@ -175,11 +175,13 @@ class Agent:
         rows, single = read_rows(x)
         seeds = read_seeds(seed, len(rows), samples)
         readings = self._read(rows, read_contexts(context, len(rows), single), terms)
-        turns = [len(r.kv) if r.system is None else r.system[1] for r in readings]
+        starts = [len(r.kv) if r.system is None else r.system[1] for r in readings]
         readings, single = repeat(self.engine, readings, samples), single and samples == 1
         read = self.engine.prefill([r.ids for r in readings], [r.kv for r in readings])
         if inner == "prefill":
-            thought, closed = read, [self._unopened(kv) for kv in read]
+            # no header of a reply that is not given: closed empty ones teach to say nothing
+            ends = [a + self.chat.asked(row) for a, row in zip(starts, rows, strict=True)]
+            thought, closed = read, [kv[: ends[n // samples]] for n, kv in enumerate(read)]
         else:
             thought = self.engine.latent(read, steps, settle=settle, spread=spread, seed=seeds)
             end = self.chat.close()
@@ -189,7 +191,7 @@ class Agent:
         for row, (reading, before, after, kv) in enumerate(
             zip(readings, read, thought, closed, strict=True)
         ):
-            start = turns[row // samples] if inner == "prefill" else len(before)
+            start = starts[row // samples] if inner == "prefill" else len(before)
             out = Output("", kv=kv, finish="handover", reply_start=start, hidden=after.hidden)
             outputs.append(
                 account(out, reading, name=self.name, inner=inner, seconds=seconds,
@@ -214,10 +216,6 @@ class Agent:
                 kv.marks = (Mark(begin=0, end=len(ids), kind="system"),)
             self._system_kv = kv
             return len(ids)
-
-    def _unopened(self, kv: KV) -> KV:
-        """Take back the header of a reply that is not given: an empty one teaches silence."""
-        return kv[: self.chat.reply_begin(kv.ids, len(kv))]
 
     def _read(self, rows, contexts, terms: Terms) -> list[Reading]:
         """Lay out what each row stands on and what it still has to read."""

@@ -15,6 +15,7 @@ from agentprim.cache.rewrite import pad_left
 from agentprim.cache.row import Row
 from agentprim.cache.span import merge, side_of
 from agentprim.cache.step import Step
+from agentprim.errors import UnsupportedModel
 
 
 class Pack(Batch):
@@ -36,7 +37,7 @@ class Pack(Batch):
         Args:
             pool: Of the KVs.
             bases: What each row stands behind: a KV, which is not changed, or the number of an
-                earlier row that stands behind a KV.
+                earlier row.
             ids: Tokens of each row, at least one.
 
         Raises:
@@ -45,7 +46,7 @@ class Pack(Batch):
         """
         super().__init__(pool)
         places = _places(bases, ids)
-        side = _side(pool, [base for base in bases if isinstance(base, KV)], places)
+        side = _side(pool, bases, places)
         self.found: list[KV] = []
         slots = []
         for base, own, at in zip(bases, ids, places, strict=True):
@@ -66,13 +67,23 @@ class Pack(Batch):
                 )  # fmt: skip
                 spots = [list(range(begins[row], begins[row + 1])) for row in rows]
                 groups.append((step, pad_left(spots, max(map(len, spots)))))
-        self.plan = Line(
+        self.plan = PackedStep(
             **_shared(pool, self.found), slots=torch.tensor([list(chain.from_iterable(slots))]),
             positions=torch.tensor([self.positions]).int(), columns=begins[-1], groups=groups,
         )  # fmt: skip
 
-    def begin(self, count: int, num_new: int, **options) -> None:
-        """Begin the pass over the line."""
+    def begin(self, count: int, num_new: int, *, spans: bool, **options) -> None:
+        """Begin the pass over the line.
+
+        Raises:
+            UnsupportedModel: Attention reads dense tensors, where rows cannot be told apart.
+            ValueError: It is another line.
+        """
+        if not spans:
+            raise UnsupportedModel(
+                f"{self.pool.layout.model_class} uses attention that reads dense tensors, which "
+                "cannot be packed: rows of one line would see each other; read them as a batch"
+            )
         if (count, num_new) != (1, len(self.positions)):
             raise ValueError(
                 f"input_ids must have shape {(1, len(self.positions))} to be a packed line, got "
@@ -82,7 +93,7 @@ class Pack(Batch):
 
 
 @dataclass(kw_only=True, eq=False)
-class Line(Step):
+class PackedStep(Step):
     """A step over a line of tokens, in which rows attend in groups of their own.
 
     Attributes:
@@ -114,12 +125,16 @@ def _places(bases: Sequence[KV | int], ids: Sequence[list[int]]) -> list[list[in
     return places
 
 
-def _side(pool: Pool, kvs: list[KV], places: list[list[int]]) -> int:
-    """Find out by which tables the model turns the keys of the line, and check how far it goes."""
-    last = max(map(max, places))
-    side = pool.layout.side(last, (side_of(kv.spans) for kv in kvs if kv.spans))
-    if any(span.delta for kv in kvs for span in kv.spans):
-        pool.layout.require_reach(last, side)
+def _side(pool: Pool, bases: Sequence[KV | int], places: list[list[int]]) -> int:
+    """Find out by which tables the model turns the keys of the line, and check how far they go."""
+    kvs = [base for base in bases if isinstance(base, KV)]
+    side = pool.layout.side(max(map(max, places)), (side_of(kv.spans) for kv in kvs if kv.spans))
+    moved: list[bool] = []
+    for base, own in zip(bases, places, strict=True):
+        behind = isinstance(base, int)
+        moved.append(moved[base] if behind else any(span.delta for span in base.spans))
+        if moved[-1]:
+            pool.layout.require_reach(max(own), side)
     return side
 
 

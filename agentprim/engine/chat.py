@@ -78,6 +78,13 @@ class Chat:
                 f"messages must be turns that chat_template renders, got {roles}: {error}"
             ) from error
 
+    def asked(self, messages: Sequence[Message]) -> int:
+        """Count the ids of `turn(messages)` that stand before the header of a reply."""
+        turn = self.turn(messages)
+        bare = turn if self._plain else self._ids(self._behind(messages))
+        pairs = enumerate(zip(turn, bare, strict=False))
+        return next((place for place, (a, b) in pairs if a != b), min(len(turn), len(bare)))
+
     def close(self) -> list[int]:
         """Return the ids that end an assistant's turn; some templates have none."""
         return self._ids(self._close)

@@ -33,7 +33,7 @@ def read_packed(
     """
     pack, base = Pack(engine.pool, bases, ids), engine.model.base_model
     cache = PagedCache(engine.model, kv=pack.found, absolute=True)
-    cache.batch = pack
+    cache.batch = pack  # its pass is planned already
     line = torch.tensor([[token for row in ids for token in row]])
     output = base(
         input_ids=line.to(engine.device),

@@ -1,6 +1,7 @@
 """Chat: pieces joined in order are the template's own rendering."""
 
 import pytest
+from tokenizers.normalizers import Prepend
 
 from agentprim.engine.chat import Chat
 from tests.engine.templates import BACKWARDS, SEPARATE, WITHOUT, tokenizer
@@ -86,3 +87,19 @@ def test_turns_that_a_template_refuses_are_named():
     chat = Chat(tokenizer("alternating"))
     with pytest.raises(ValueError, match=r"chat_template renders, got \['assistant'\]: roles must"):
         chat.turn([_assistant("a")])
+
+
+@pytest.mark.parametrize("prepended", [False, True], ids=["plain", "prepended"])
+@pytest.mark.parametrize("name", [*SEPARATE, *WITHOUT, None])
+def test_what_was_asked_ends_before_the_header_of_a_reply(name, prepended):
+    """Some tokenizers put a sign in front of all text, so a header alone has other ids."""
+    tok = tiny_tokenizer() if name is None else tokenizer(name)
+    if name is None:
+        tok.chat_template = None
+    if prepended:
+        tok.backend_tokenizer.normalizer = Prepend("_")
+    chat, messages = Chat(tok), [_user("why?")]
+    turn = chat.turn(messages)
+    asked = tok.decode(turn[: chat.asked(messages)])
+    assert "why?" in asked and "assistant" not in asked
+    assert tok.decode(turn[chat.asked(messages) :]).count("assistant") == (name is not None)

@@ -17,7 +17,9 @@ def close(got, want) -> bool:
     return (got - want).abs().max() < 1e-4 * want.abs().max()
 
 
-@pytest.mark.parametrize("family", ["llama", "qwen3", "mistral", "gemma3", "gpt_oss"])
+@pytest.mark.parametrize(
+    "family", ["llama", "qwen3", "mistral", "gemma3", "gpt_oss", "phi3_longrope"]
+)
 def test_rows_behind_rows_are_whole_texts(family):
     one, model = engine(family), twin(family)
     rows, bases = [Q, A[:3], *REPLIES], [one.prefill(A), one.prefill(B), 0, 1, 1]
@@ -53,10 +55,25 @@ def test_a_line_leaves_no_page_behind():
     assert one.pool.num_free == before
 
 
+def test_a_pass_that_fails_leaves_no_page_behind():
+    one = engine()
+    kv = one.prefill(A)
+    before, layer = one.pool.num_free, one.model.base_model.layers[1]
+    handle = layer.register_forward_pre_hook(lambda *_: 1 / 0)
+    try:
+        with pytest.raises(ZeroDivisionError):
+            read_packed(one, [Q, *REPLIES], [kv, 0, 0, 0])
+    finally:
+        handle.remove()
+    gc.collect()
+    assert one.pool.num_free == before
+    assert close(one.forward(Q, kv), plain_logits(twin(), A + Q)[-len(Q) :])
+
+
 def test_a_line_of_another_length_is_refused():
     one = engine()
     with pytest.raises(ValueError, match=r"must have shape \(1, 5\)"):
-        Pack(one.pool, [one.prefill(A)], [Q]).begin(1, 4)
+        Pack(one.pool, [one.prefill(A)], [Q]).begin(1, 4, spans=True)
 
 
 def test_a_model_whose_attention_was_taken_back_is_not_packed():
@@ -66,5 +83,7 @@ def test_a_model_whose_attention_was_taken_back_is_not_packed():
     one.model.set_attn_implementation("eager")
     try:
         assert not can_pack(one)
+        with pytest.raises(ap.UnsupportedModel, match="cannot be packed"):
+            read_packed(one, [Q], [one.prefill(A)])
     finally:
         one.model.set_attn_implementation(name)
