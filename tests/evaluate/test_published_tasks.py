@@ -147,6 +147,7 @@ def test_a_program_stands_behind_what_its_prompt_defines(tmp_path):
     for code in (
         "def double(x: List[float]) -> float:\n    return twice(x)", "    return twice(x)",
         before + "def double(x):\n    return twice(x)",
+        '"""D."""\nfrom __future__ import annotations\ndef double(x: No):\n    return twice(x)',
     ):  # fmt: skip
         assert one.grade(item, code).correct, code
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from agentprim.evaluate.base import Grade, Item
 from agentprim.evaluate.sandbox import SandboxLimits, run_code
 from agentprim.evaluate.tasks import plus_check
-from agentprim.evaluate.tasks.fences import extract_code
+from agentprim.evaluate.tasks.fences import behind, extract_code
 from agentprim.evaluate.tasks.rows import hub_rows, read_rows
 from agentprim.evaluate.tasks.sample import sample
 
@@ -48,8 +48,8 @@ class PlusTask:
         prompt = row["prompt"]
         entry = row.get("entry_point") or _entry(row)
         # a prompt of HumanEval is the beginning of the program, one of MBPP a docstring
-        begins = f"def {entry}" in prompt
-        before = prompt[: prompt.index(f"def {entry}")] if begins else ""
+        begins = f"def {entry}(" in prompt
+        before = prompt[: prompt.rindex(f"def {entry}(")] if begins else ""
         more = {"entry": entry, "prompt": prompt if begins else "", "before": before}
         if "base_input" in row:
             more |= {
@@ -68,7 +68,7 @@ class PlusTask:
         code = self.extract(item, text)
         if code is None:
             return Grade(correct=False, extracted=None, reason="no answer")
-        program = item.more["before"] + code
+        program = behind(item.more["before"], code)
         ran = run_code(program, check=_CHECK.read_text(), data=item.more, limits=self.limits)
         if not ran.ok:
             return Grade(correct=False, extracted=code, reason=_reason(ran.reason, ran.error))

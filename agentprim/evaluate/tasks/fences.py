@@ -44,6 +44,20 @@ def extract_code(text: str, name: str, *, prompt: str = "") -> str | None:
     return None
 
 
+def behind(before: str, code: str) -> str:
+    """Put code behind what it builds on; imports from the future stay at the very front."""
+    first = [
+        node for node in _statements(code)
+        if isinstance(node, ast.ImportFrom) and node.module == "__future__"
+    ]  # fmt: skip
+    return "\n".join([*map(ast.unparse, first), before, *_without(code, first)])
+
+
+def _without(code: str, nodes: list[ast.stmt]) -> list[str]:
+    gone = {line for node in nodes for line in range(node.lineno, node.end_lineno + 1)}
+    return [line for n, line in enumerate(code.split("\n"), 1) if n not in gone]
+
+
 def _even(block: str) -> str:
     """Remove the indentation that a block shares with its fence."""
     lines = block.split("\n")
