@@ -30,7 +30,8 @@ class Options:
         join, carry, offsets, rotate: How caches are handed over, as in `Agent`.
         restate: Which turns repeat a task, and the messages before it, that stand in the caches
             handed over already: `"always"` all of them; `"last"` only that of the agent who
-            answers; `"never"` none. An ablation of cost; with text nothing stands there already.
+            answers; `"never"` none. A role that is a primitive itself is always told. An ablation
+            of cost; with text nothing stands there already.
         seed: Makes pushes and sampling repeatable.
     """
 
@@ -200,7 +201,8 @@ class Primitive(ABC):
         o = items[0].options
         if o.inner == "text":
             thinking = {"max_new_tokens": o.inner_tokens, **thinking}
-        turns, contexts = self.address(items, template, senders)
+        whole = o.restate == "always" or isinstance(agent, Primitive)
+        turns, contexts = self.address(items, template, senders, whole=whole)
         outputs = agent.think(
             turns, context=contexts, inner=o.inner, steps=o.steps, settle=o.settle,
             **self._hands(items), **thinking,
@@ -213,7 +215,7 @@ class Primitive(ABC):
         return outputs
 
     def address(
-        self, items: list[Item], template: str, senders: list[list[Output]], *, last: bool = False
+        self, items: list[Item], template: str, senders: list[list[Output]], *, whole: bool
     ) -> tuple[list[list[Message]], list[list]]:
         """Word the turn of each item, with what others hand over as contexts or in front of it.
 
@@ -221,16 +223,15 @@ class Primitive(ABC):
             items: The questions.
             template: The turn, with a place for the task.
             senders: Whose caches (or texts) each gets.
-            last: Whether it is the turn of the agent who answers.
+            whole: Whether the task is told also to those who find it in their senders' caches.
         """
         text = items[0].options.comm == "text"
         turns = []
         for item, row in zip(items, senders, strict=True):
-            restate = item.options.restate == "always" or (item.options.restate == "last" and last)
-            whole = restate or not item.knows(row)
-            content = worded(template, item.task if whole else None)
+            told = whole or not item.knows(row)
+            content = worded(template, item.task, whole=told)
             content = said(content, [_speech(sender) for sender in row] if text else [])
-            before = item.messages[:-1] if whole else []
+            before = item.messages[:-1] if told else []
             turns.append([*before, {"role": "user", "content": content}])
         return turns, [[] for _ in items] if text else senders
 
@@ -238,7 +239,8 @@ class Primitive(ABC):
         self, agent, items: list[Item], template: str, senders: list[list[Output]], speak: Speak
     ) -> list[Output]:
         """Let the final agent answer."""
-        return speak(agent, items, *self.address(items, template, senders, last=True))
+        whole = items[0].options.restate != "never" or isinstance(agent, Primitive)
+        return speak(agent, items, *self.address(items, template, senders, whole=whole))
 
     def _hands(self, items: list[Item]) -> dict:
         o = items[0].options

@@ -38,11 +38,10 @@ EXECUTE = "Carry out step {number} of {total} of the plan for this task.\n\nTask
 CONCLUDE = "Carry out the last step of the plan and give the final answer.\n\nTask: {task}"
 
 
-def worded(template: str, task: str | None) -> str:
-    """Fill the task into a turn; None leaves it out with the line that introduces it."""
-    if task is None:
-        return template.removesuffix("\n\nTask: {task}")
-    return template.replace("{task}", task, 1)
+def worded(template: str, task: str, *, whole: bool) -> str:
+    """Fill the task into a turn; or leave it out with its line, where it has one at the end."""
+    alone = template.removesuffix("\n\nTask: {task}")
+    return template.replace("{task}", task, 1) if whole or alone == template else alone
 
 
 def said(turn: str, speeches: Sequence[tuple[str, str]]) -> str:

@@ -4,6 +4,7 @@ import pytest
 
 import agentprim as ap
 from agentprim import Planning, Review, Voting
+from agentprim.primitives.prompts import REVISE, worded
 from tests.engine.making import engine
 from tests.primitives.team import SHORT, Heard, make, role
 
@@ -62,6 +63,20 @@ def test_a_stranger_s_cache_does_not_hold_the_task():
     one.solver = solver
     one(QUESTION, context=[note], **SHORT)
     assert solver.turns[0] == [QUESTION] and QUESTION not in critic.turns[0][0]
+
+
+def test_a_primitive_in_a_role_is_told_the_task():
+    inner = make(Planning, restate="never")
+    planner = Heard(inner.planner)
+    inner.planner = planner
+    make(Review, solver=inner, restate="never", stop="never", rounds=1)(QUESTION, **SHORT)
+    assert len(planner.turns) == 2 and all(QUESTION in turn[0] for turn in planner.turns)
+
+
+def test_a_turn_without_a_line_for_the_task_says_it():
+    assert worded(REVISE, QUESTION, whole=False) == REVISE.split("\n\n")[0]
+    for template in ("{task}", "About {task}: say more."):
+        assert QUESTION in worded(template, QUESTION, whole=False)
 
 
 def test_what_is_not_repeated_is_not_read():

@@ -118,7 +118,7 @@ def test_what_a_reply_does_not_hold_is_handed_on_beside_it(kind, options):
     setattr(one, last, heard)
     seen = []
     one.address, address = (
-        lambda i, t, s, **last: seen.append(s) or address(i, t, s, **last),
+        lambda i, t, s, **whole: seen.append(s) or address(i, t, s, **whole),
         one.address,
     )
     one("why?", context=[note], **SHORT)
