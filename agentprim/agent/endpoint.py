@@ -45,7 +45,8 @@ class Endpoint:
         Args:
             model: Name of the model there.
             base_url: Address, up to `/v1`; None is OpenAI's.
-            api_key: For endpoints that want one; None takes what the `openai` package finds.
+            api_key: For endpoints that want one; None takes what the `openai` package finds in the
+                environment, and sends a made-up one to an address where that is nothing.
             timeout: Seconds for one attempt.
             retries: Attempts after the first; the client makes them.
             client: An `openai.OpenAI` to use instead.
@@ -59,12 +60,15 @@ class Endpoint:
             raise ImportError(
                 "a remote model must have openai, got none; pip install agentprim[organizer]"
             ) from None
-        if base_url is not None and api_key is None:
-            api_key = "none"  # servers at home want a header, whatever is in it
+        options = {"base_url": base_url, "timeout": timeout, "max_retries": retries}
         self.model, self._errors = model, openai
-        self._client = client or openai.OpenAI(
-            base_url=base_url, api_key=api_key, timeout=timeout, max_retries=retries
-        )
+        try:
+            self._client = client or openai.OpenAI(api_key=api_key, **options)
+        except openai.OpenAIError:
+            if base_url is None:
+                raise
+            # servers at home want a header, whatever is in it
+            self._client = openai.OpenAI(api_key="none", **options)
 
     def __call__(self, messages: Sequence[dict], **request) -> Answer:
         """Send chat messages, and further fields of a request.

@@ -3,8 +3,7 @@
 import pytest
 
 from agentprim import Output
-from agentprim.agent import RemoteAgent
-from agentprim.agent.endpoint import RemoteError
+from agentprim.agent import RemoteAgent, RemoteError
 from tests.agent.crew import SHORT, agent
 from tests.support.server import answer, serving
 
@@ -67,3 +66,12 @@ def test_an_answer_may_be_empty_or_cut():
     with serving(answer("", "length")) as (url, _):
         out = remote(url)("2 + 2?")
     assert isinstance(out, Output) and out == "" and out.finish == "length"
+
+
+@pytest.mark.parametrize(("key", "sent"), [(None, "none"), ("of the environment",) * 2])
+def test_a_key_is_that_of_the_environment_if_there_is_one(monkeypatch, key, sent):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    if key is not None:
+        monkeypatch.setenv("OPENAI_API_KEY", key)
+    endpoint = RemoteAgent("m", base_url="http://127.0.0.1:9/v1")._endpoint
+    assert endpoint._client.api_key == sent
