@@ -1,6 +1,5 @@
 """Blocks: cells that may stand side by side, and how their methods belong together."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -19,19 +18,21 @@ INNERS = ("latent_mas", "review", "voting", "planning", "primitives")
 class Block:
     """Cells of one model under the same limits, seed, samples and batch, on one device.
 
-    Only what inner agents do may differ; where it does, rows name it.
+    Items of a task are the same. Only what inner agents do may differ; where it does, rows name it.
 
     Attributes:
         about: What the cells share.
         cells: The cells, one for each row and task: of several runs that with most items.
         others: Further ones of other runs; their own runs' cells are compared with them.
         missing: Why tasks could not be loaded.
+        apart: Tasks with other items than in a block before it, which is else the same.
     """
 
     about: dict
     cells: list[Cell] = field(default_factory=list)
     others: list[Cell] = field(default_factory=list)
     missing: dict[str, str] = field(default_factory=dict)
+    apart: list[str] = field(default_factory=list)
 
     @property
     def title(self) -> str:
@@ -42,11 +43,12 @@ class Block:
         how = f"temperature {heat}, top_p {limits['top_p']}" if heat else "greedy"
         model = self.about["model"]
         second = f", experts B: {model['expert']['name']}" if "expert" in model else ""
+        apart = f", other items of {' and '.join(self.apart)} than above" if self.apart else ""
         return (
             f"{model['name']} ({model['dtype']}, {model['device']}){second}: {sample} a task, seed "
             f"{self.about['seed']}, at most {limits['max_new_tokens']} tokens an answer, "
             f"{limits['steps']} latent steps, inner {' and '.join(self.inners)}, {how}, "
-            f"batch {self.about['batch']}"
+            f"batch {self.about['batch']}{apart}"
         )
 
     @property
@@ -66,9 +68,7 @@ class Block:
 
     def shown(self, cell: Cell) -> str | None:
         """Return the inner of a cell, if rows must name it."""
-        base = cell.method.removesuffix("_unrotated")
-        depends = base.startswith(INNERS) and "_text" not in base
-        return cell.inner if depends and len(self.inners) > 1 else None
+        return shown(cell, self.inners)
 
     def listed(self, methods: Sequence[str]) -> list[tuple[str, str | None]]:
         """Return methods as in `rows`, in this order; those that were not run stand there, too."""
@@ -87,14 +87,17 @@ class Block:
         return max(found, key=lambda cell: cell.n, default=None)
 
     def beside(self, cell: Cell, method: str) -> Cell | None:
-        """Return the cell of another method on the same task, from the same run if it is there."""
-        same = [
-            one for one in (*self.cells, *self.others)
-            if (one.task, one.method, one.run) == (cell.task, method, cell.run) and one.n
+        """Return the cell of another method on the same items, from the same run if it is there."""
+        own = [one for one in self.others if one.run == cell.run]
+        fit = [
+            one for one in (*self.cells, *own)
+            if (one.task, one.method, one.items) == (cell.task, method, cell.items)
         ]  # fmt: skip
-        return (same or [self.find(cell.task, method, cell.inner)])[0] or self.find(
-            cell.task, method
-        )
+
+        def near(one: Cell) -> tuple:
+            return one.n > 0 and one.run == cell.run, one.inner == cell.inner, one.n
+
+        return max(fit, key=near, default=None)
 
     def settle(self) -> None:
         """Keep one cell for each row and task. Modifies the block."""
@@ -127,26 +130,57 @@ class Block:
         return ""
 
 
+def shown(cell: Cell, inners: Sequence[str]) -> str | None:
+    """Return the inner of a cell, if rows must name it where inner agents did all of these."""
+    base = cell.method.removesuffix("_unrotated")
+    depends = base.startswith(INNERS) and "_text" not in base
+    return cell.inner if depends and len(inners) > 1 else None
+
+
 def blocks(cells: list[Cell]) -> list[Block]:
-    """Sort cells into blocks: blocks as they are met, cells as tasks and methods are listed."""
+    """Sort cells into blocks: blocks as they are met, cells as tasks and methods are listed.
+
+    Where runs have other items of a task, they are in blocks of their own with all their tasks.
+    """
     listed = [*tasks(), *methods()]
     rank = {name: number for number, name in enumerate(listed)}
 
     def order(cell: Cell) -> tuple[int, ...]:
         return tuple(rank.get(name, len(rank)) for name in (cell.task, cell.method))
 
-    found: dict[str, Block] = {}
+    items: dict[str, set[str]] = {}
     for cell in cells:
-        h = cell.header
-        about = {name: h[name] for name in ("model", "limit", "seed", "batch", "versions")}
-        about["limits"] = {k: v for k, v in h["limits"].items() if k != "inner"}
-        key = json.dumps(about, sort_keys=True)
-        block = found.setdefault(key, Block(about=about))
-        block.cells.append(cell)
-    for block in found.values():
+        items.setdefault(cell.task, set()).add(cell.items)
+    found: list[Block] = []
+    # tasks that set runs apart go first; what else a run did then follows them
+    for cell in sorted(cells, key=lambda one: len(items[one.task]) == 1):
+        _place(cell, found)
+    for number, block in enumerate(found):
+        alike = [one for other in found[:number] if other.about == block.about
+                 for one in other.cells]  # fmt: skip
         block.cells.sort(key=order)
+        own = {cell.task: cell.items for cell in block.cells}
+        block.apart = [task for task in own if any(
+            one.items != own[task] for one in alike if one.task == task)]  # fmt: skip
         block.settle()
         have = {cell.task for cell in block.cells}
         for cell in block.cells:
             block.missing |= {name: why for name, why in cell.missing.items() if name not in have}
-    return list(found.values())
+    return found
+
+
+def _place(cell: Cell, found: list[Block]) -> None:
+    """Add a cell to a block that it fits, if there is one to that of its run. Modifies `found`."""
+    h = cell.header
+    about = {name: h[name] for name in ("model", "limit", "seed", "batch", "versions")}
+    about["limits"] = {k: v for k, v in h["limits"].items() if k != "inner"}
+    fit = [
+        block for block in found
+        if block.about == about
+        and all(one.items == cell.items for one in block.cells if one.task == cell.task)
+    ]  # fmt: skip
+    fit.sort(key=lambda block: all(one.run != cell.run for one in block.cells))
+    if not fit:
+        fit = [Block(about=about)]
+        found += fit
+    fit[0].cells.append(cell)

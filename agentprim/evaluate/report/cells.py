@@ -42,6 +42,11 @@ class Cell:
         return self.header["method"]["name"]
 
     @property
+    def items(self) -> str:
+        """Digest of the items of the task; cells of other items are not comparable."""
+        return self.header["task"]["items"]
+
+    @property
     def inner(self) -> str:
         """What inner agents did, where the method has any."""
         return self.header["limits"]["inner"]
@@ -111,9 +116,9 @@ class Cell:
         return sorted({row["group"] for row in self.rows.values()}, key=_order)
 
     def against(self, other: "Cell") -> Paired | None:
-        """Compare with another cell on the items that both have."""
+        """Compare with another cell on the items that both have; None where these are others."""
         both = [key for key in self.right if key in other.right]
-        if not both:
+        if not both or self.items != other.items:
             return None
         return paired([self.right[k] for k in both], [other.right[k] for k in both])
 

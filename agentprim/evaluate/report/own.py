@@ -2,7 +2,7 @@
 
 from statistics import fmean
 
-from agentprim.evaluate.report.block import BASE, Block
+from agentprim.evaluate.report.block import BASE, Block, shown
 from agentprim.evaluate.report.cells import KINDS
 from agentprim.evaluate.report.first import label, plain
 from agentprim.evaluate.report.table import Table, count, percent, ratio, seconds
@@ -70,7 +70,10 @@ def _met(known: bool, yes) -> str:
 
 def models(found: list[Block]) -> Table:
     """Mean accuracy of each method on each model: how stable it is."""
-    names = list(dict.fromkeys(row for block in found for row in block.rows))
+    inners = sorted({inner for block in found for inner in block.inners})
+    names = dict.fromkeys(
+        (cell.method, shown(cell, inners)) for block in found for cell in block.cells
+    )
     rows = []
     for method, inner in names:
         texts = []

@@ -8,7 +8,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from agentprim.evaluate.report import first, own, second
 from agentprim.evaluate.report.block import Block, blocks
-from agentprim.evaluate.report.cells import read_cells
+from agentprim.evaluate.report.cells import Cell, read_cells
+from agentprim.evaluate.report.first import label
 from agentprim.evaluate.report.plots import draw
 from agentprim.evaluate.report.table import Table
 
@@ -101,11 +102,34 @@ def _facts(block: Block) -> list[str]:
         seen[f"task {task['name']}: {task['about']}; {data}, items {task['items']}"] = None
         seen[f"method {method['name']}: {method['about']}; source {method['source']}"] = None
     facts += sorted(seen)
+    facts += [_hidden(block, cell) for cell in block.others]
     facts += [f"task {name} was not run: {why}" for name, why in block.missing.items()]
     for cell in block.cells:
         for reason in dict.fromkeys(cell.failed):
             facts.append(f"{cell.task} {cell.method}: {cell.failed.count(reason)} failed: {reason}")
     return facts
+
+
+def _hidden(block: Block, cell: Cell) -> str:
+    """Say where a cell that is not shown stands, and what else it was made by."""
+    inner = block.shown(cell)
+    kept = block.find(cell.task, cell.method, inner)
+    there, here = _sources(cell.header), _sources(kept.header)
+    differing = [name for name in here if there[name] != here[name]]
+    how = f"other {' and '.join(differing)}" if differing else "of the same source"
+    return (
+        f"{cell.task} {label(cell.method, inner)} is shown from {kept.run}, and stands in "
+        f"{cell.run}, too: n {cell.n}, {how}"
+    )
+
+
+def _sources(header: dict) -> dict[str, str | None]:
+    method, task = header["method"], header["task"]
+    return {
+        "source of the method": method.get("source"), "options": method.get("options"),
+        "source of the task": task.get("source"), "prompts": header.get("prompts"),
+        "source of what answers": header.get("answering"),
+    }  # fmt: skip
 
 
 def _cell(text: str) -> str:

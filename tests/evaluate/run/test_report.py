@@ -16,12 +16,13 @@ LIMITS = {"max_new_tokens": 8, "steps": 4, "inner": "latent", "temperature": 0.0
 
 
 def put(folder, task, method, right, *, n=None, inner="latent", decoded=10, failed=0, groups="",
-        scores=None, model=MODEL, seconds=1.0, detections=()):  # fmt: skip
+        scores=None, model=MODEL, seconds=1.0, detections=(), items="i",
+        source="s"):  # fmt: skip
     """Write a journal: `right` has one letter an item, y or n."""
     about = {
         "format": 1, "model": model, "versions": {"agentprim": "0"},
-        "task": {"name": task, "about": "toy", "n": n or len(right), "items": "i", "data": None},
-        "method": {"name": method, "about": "toy", "twin": None, "source": "s"},
+        "task": {"name": task, "about": "toy", "n": n or len(right), "items": items, "data": None},
+        "method": {"name": method, "about": "toy", "twin": None, "source": source},
         "prompts": "p", "limits": {**LIMITS, "inner": inner}, "limit": None, "seed": 0, "batch": 2,
     }  # fmt: skip
     journal = Journal(folder / f"{task}.{method}.jsonl", about)
@@ -125,6 +126,22 @@ def test_a_method_of_several_runs_stands_once_and_times_are_those_of_one_run(tmp
     assert [row[1] for row in table(text, "cost by kind of token")[2:]] == ["single", "review"]
     assert table(text, "where the aims stand")[2][5] == "1.50x"
     assert {row[0]: row[1] for row in table(text, "Table 1.3")}["review"] == "3.00, 1.50x"
+
+
+def test_of_two_runs_the_cell_with_more_items_is_shown_and_the_other_is_named(tmp_path):
+    put(tmp_path / "a", "one", "single", "yn", n=4)
+    put(tmp_path / "b", "one", "single", "yyyn", source="other")
+    put(tmp_path / "c", "one", "single", "n", n=4, source="other")
+    put(tmp_path / "c", "one", "review", "n", n=4)
+    (path, _) = write([tmp_path / name for name in "abc"], tmp_path / "r", plots=False)
+    text = path.read_text()
+    assert table(text, "Table 1.1")[2][:2] == ["single", "75.0 (30.1-95.4), n 4"]
+    hidden = [line.strip("* -") for line in text.splitlines() if "stands" in line]
+    a, b, c = (tmp_path / name for name in "abc")
+    assert hidden == [
+        f"one single is shown from {b}, and stands in {a}, too: n 2, other source of the method",
+        f"one single is shown from {b}, and stands in {c}, too: n 1, of the same source",
+    ]
 
 
 def test_models_are_apart_and_compared_at_the_end(runs, tmp_path):
