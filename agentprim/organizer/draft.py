@@ -26,6 +26,7 @@ class Draft:
         refused: The last reply that was refused, with its problem.
         usage: What it cost so far.
         silent: Whether asking again would not help.
+        fault: What the last problem was raised as.
     """
 
     query: str
@@ -35,6 +36,7 @@ class Draft:
     refused: list[tuple[str, str]] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
     silent: bool = False
+    fault: PlanError | None = None
 
     @property
     def open(self) -> bool:
@@ -49,24 +51,27 @@ class Draft:
     def take(self, reply: Reply | Unanswered) -> None:
         """Read an answer. Modifies the draft."""
         if isinstance(reply, Unanswered):
-            self.silent = True
+            self.silent, self.fault = True, reply
             self.problems.append(str(reply))
             return
         self.usage += reply.usage
         try:
             self.plan = Plan.from_dict(find_plan(reply.text, cut=reply.cut))
         except PlanError as error:
+            self.fault = error
             self.problems.append(str(error))
             self.refused = [(reply.text, str(error))]
 
     def proposal(self, fallback: Plan | None) -> Proposal:
-        """Return what was found, or else the fallback.
+        """Return what was found, or else the fallback. Modifies the draft.
 
         Raises:
-            PlanError: There is neither.
+            PlanError: There is neither; what it comes from is its cause.
         """
+        # taken out, since its frames hold the draft, and so would never let go of each other
+        fault, self.fault = self.fault, None
         if self.plan is None and fallback is None:
-            raise PlanError(self.problems[-1])
+            raise PlanError(self.problems[-1]) from fault
         return Proposal(
             plan=self.plan or fallback, source="fallback" if self.plan is None else "llm",
             entries=tuple(entry.id for entry in self.entries), problems=tuple(self.problems),

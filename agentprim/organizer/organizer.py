@@ -41,7 +41,8 @@ class Organizer:
 
         Args:
             llm: An `Engine`, which is held to a schema; a `Remote` endpoint, or another
-                `Backend`; or a function from chat messages to text.
+                `Backend`; or a function from chat messages to text, which may raise `Unanswered`;
+                what else it raises is no reason for the fallback and is raised as it is.
             knowledge: Where structures come from; None shows the model none.
             k: How many structures it is shown.
             retries: How often a refused reply is asked again.

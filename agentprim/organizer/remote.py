@@ -54,7 +54,9 @@ class Remote:
         try:
             said = self._ask(messages)
         except RemoteError as error:
-            return Unanswered(f"organizer has no plan: {error}")
+            found = Unanswered(f"organizer has no plan: {error}")
+            found.__cause__ = error
+            return found
         if not said.text.strip():
             return Unanswered(f"organizer must answer with text, got nothing from {self.model}")
         usage = Usage.of("organizer", generative_calls=1, seconds=said.seconds)

@@ -6,6 +6,7 @@ import time
 import pytest
 
 from agentprim import KnowledgePool, Organizer, PlanError, System
+from agentprim.agent.endpoint import RemoteError
 from agentprim.organizer import Remote
 from tests.engine.making import engine
 from tests.support.server import answer, serving
@@ -90,3 +91,6 @@ def test_a_silent_endpoint_is_waited_for_only_so_long():
         assert time.perf_counter() - begun < 1 and len(seen) == 1
     found = Organizer(Remote("planner", "http://127.0.0.1:9/v1", timeout=1)).propose("x")
     assert found.fallback and "APIConnectionError" in found.problems[0]
+    with pytest.raises(PlanError) as raised:
+        Organizer(Remote("planner", "http://127.0.0.1:9/v1", timeout=1), fallback=None).plan("x")
+    assert isinstance(raised.value.__cause__.__cause__, RemoteError)
