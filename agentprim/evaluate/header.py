@@ -8,6 +8,7 @@ from dataclasses import asdict, is_dataclass
 from pathlib import Path
 
 import agentprim.config
+from agentprim.evaluate.answer import answer
 from agentprim.evaluate.base import Item, Method, Task
 from agentprim.evaluate.setting import Setting
 from agentprim.evaluate.sources import source_digest
@@ -30,7 +31,10 @@ def header(
         method: The method.
 
     Returns:
-        A JSON-serialisable dictionary. Two runs with the same header give the same rows.
+        A JSON-serialisable dictionary. Two runs with the same header give the same rows, as far as
+        nothing changed that it tells by a version alone: the engine, the cache and all below them,
+        which are those of `agentprim`, and other packages. Nor does it tell apart devices of one
+        kind, or threads.
     """
     data = setting.data.get(task.name)
     return {
@@ -48,6 +52,7 @@ def header(
             "source": source_digest(method),
             "options": digest(vars(method) if is_dataclass(method) else {}),
         },
+        "answering": source_digest(answer),
         "prompts": prompts_digest(),
         "limits": asdict(setting.limits), "limit": setting.limit, "seed": setting.seed,
         "batch": setting.batch,

@@ -11,20 +11,23 @@ import agentprim.config
 ROOT = Path(agentprim.config.__file__).parents[1]
 # what lies below these floors is told by the version, the model and its fingerprint
 FLOORS = ("trust", "decide", "agent", "primitives", "workflow", "organizer", "evaluate")
+# programs that are started by their path and not imported, by the module that starts them
+STARTED = {"agentprim/evaluate/sandbox/run.py": "agentprim/evaluate/sandbox/jail"}
 
 
 def source_digest(thing: object) -> str:
-    """Digest the source that decides what a method or a task does; see `closure`.
+    """Digest the source that decides what a thing does; see `closure`.
 
     Args:
-        thing: A function, or an instance of a class.
+        thing: A method or a task, or any function or instance of a class.
     """
     defined = inspect.getfile(thing if inspect.isfunction(thing) else type(thing))
-    return sources_digest(closure(Path(defined), ROOT))
+    return closure_digest(Path(defined), ROOT)
 
 
-def sources_digest(files: set[Path]) -> str:
-    """Digest files, wherever they lie."""
+def closure_digest(start: Path, root: Path) -> str:
+    """Digest the files of `closure`, wherever they lie."""
+    files = closure(start, root)
     each = sorted(hashlib.sha256(file.read_bytes()).hexdigest() for file in files)
     return hashlib.sha256("".join(each).encode()).hexdigest()[:16]
 
@@ -33,7 +36,8 @@ def closure(start: Path, root: Path) -> set[Path]:
     """Return a module and those it imports, directly or not, also inside functions.
 
     Followed are modules of `FLOORS`. A package counts where names are taken from it, and not where
-    only a module inside it is imported.
+    only a module inside it is imported. A program of `STARTED` counts with the
+    module that starts it.
 
     Args:
         start: File of the module.
@@ -45,6 +49,9 @@ def closure(start: Path, root: Path) -> set[Path]:
         found.add(file)
         files = {_file(name, root) or _file(name.rpartition(".")[0], root)
                  for name in _imports(file.read_bytes())}  # fmt: skip
+        for starting, folder in STARTED.items():
+            if file == root / starting:
+                files |= set((root / folder).glob("*.py"))
         new |= files - found - {None}
     return found
 

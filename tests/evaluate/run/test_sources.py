@@ -6,18 +6,19 @@ from pathlib import Path
 
 import pytest
 
+from agentprim.evaluate.answer import answer
 from agentprim.evaluate.handed import reader
 from agentprim.evaluate.header import header
 from agentprim.evaluate.methods import method
 from agentprim.evaluate.setting import Setting
-from agentprim.evaluate.sources import ROOT, closure, source_digest, sources_digest
+from agentprim.evaluate.sources import ROOT, closure, closure_digest, source_digest
 from agentprim.evaluate.tasks import task
 from tests.evaluate.run import stubs
 
 THINGS = {name: find(name) for find, names in (
     (method, ("llm_debate", "agentverse", "spp", "voting", "lite", "primitives")),
     (reader, ("reader_kv",)), (task, ("gsm8k", "medqa", "humaneval_plus", "notes")),
-) for name in names}  # fmt: skip
+) for name in names} | {"answering": answer}  # fmt: skip
 TALKING = {"llm_debate", "agentverse", "spp", "voting", "lite", "primitives"}
 
 
@@ -30,8 +31,11 @@ def copy(tmp_path_factory):
 
 
 def digests(root: Path) -> dict[str, str]:
-    places = {n: Path(inspect.getfile(type(one))).relative_to(ROOT) for n, one in THINGS.items()}
-    return {n: sources_digest(closure(root / place, root)) for n, place in places.items()}
+    places = {
+        name: Path(inspect.getfile(one if inspect.isfunction(one) else type(one)))
+        for name, one in THINGS.items()
+    }
+    return {n: closure_digest(root / place.relative_to(ROOT), root) for n, place in places.items()}
 
 
 def test_a_digest_is_the_same_wherever_the_package_lies(copy):
@@ -53,7 +57,12 @@ def test_a_digest_is_the_same_wherever_the_package_lies(copy):
         ("agent/rows.py", TALKING | {"reader_kv"}),
         ("evaluate/tasks/letters.py", {"medqa"}),
         ("evaluate/tasks/plus_check.py", {"humaneval_plus"}),
+        ("evaluate/sandbox/jail/__main__.py", {"humaneval_plus"}),
+        ("evaluate/sandbox/jail/cage.py", {"humaneval_plus"}),
         ("trust/items.py", {"notes"}),
+        ("evaluate/answer.py", {"answering"}),
+        ("evaluate/job.py", {"answering"}),
+        ("workflow/lite/detection.py", {"answering"}),
         ("evaluate/methods/registry.py", set()),
         ("engine/engine.py", set()),
     ],
@@ -72,6 +81,13 @@ def test_a_module_from_elsewhere_counts_with_what_it_imports_of_ours(tmp_path):
     own.write_text("def go():\n    import agentprim.evaluate.methods.verdict\n")
     assert {file.name for file in closure(own, ROOT)} == {"own.py", "verdict.py"}
     assert len(source_digest(stubs.method("single"))) == 16
+
+
+def test_the_header_says_by_what_items_are_answered():
+    setting = Setting(tasks=("gsm8k",), methods=("single",))
+    facts = {"model": {}, "versions": {}}
+    found = header(facts, "tiny", setting, task("gsm8k"), [], method("single"))
+    assert found["answering"] == source_digest(answer)
 
 
 def test_the_header_tells_methods_apart_that_differ_in_an_option():
