@@ -11,7 +11,7 @@ from agentprim.evaluate.tasks import tasks
 BASE = "single"
 TWINS = {"latent_mas": "text_mas"}  # whose twin is not called like it
 # methods whose inner agents do what `inner` says; of others one run is as good as another
-INNERS = ("latent_mas", "review", "voting", "planning", "primitives")
+INNERS = ("review", "voting", "planning", "primitives")
 
 
 @dataclass(eq=False)
