@@ -75,8 +75,8 @@ def evaluate(
     }  # fmt: skip
     given = {"limit": limit, "seed": seed, "batch": batch, **_names(tasks=tasks, methods=methods)}
     setting = settle(preset, given, limits, data or [])
+    _check([REGISTRY.method(name) for name in setting.methods], expert_model)
     loaded = load(setting, REGISTRY)
-    _check(loaded.methods, expert_model)
     for name, reason in loaded.missing.items():
         print(f"agentprim: {name} is left out: {reason}", file=sys.stderr)
     how = HowToLoad(name=model, expert=expert_model, dtype=dtype, device=device,
@@ -111,6 +111,9 @@ def _check(methods: Sequence[Method], expert: str | None) -> None:
     taking = [one.name for one in methods if getattr(one, "takes_expert", False)]
     if taking and expert is None:
         raise ValueError(f"expert_model must be given for {', '.join(taking)}, got none")
+    if expert is not None and not taking:
+        names = ", ".join(one.name for one in methods)
+        raise ValueError(f"expert_model must have a method that takes one, got {names}")
 
 
 def _names(**lists: str) -> dict[str, tuple[str, ...] | None]:

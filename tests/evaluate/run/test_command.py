@@ -68,6 +68,14 @@ def test_a_team_of_two_models_and_its_header(call, folder, other_folder, tmp_pat
             ["--tasks", "notes", "--methods", "lite,lite_aba,lite_abb"],
             "expert_model must be given for lite_aba, lite_abb, got none",
         ),
+        (  # said before data are loaded, which are none here
+            "--tasks gsm8k --data gsm8k=/dev/null --methods single,lite --expert-model /b".split(),
+            "expert_model must have a method that takes one, got single, lite",
+        ),
+        (
+            ["--tasks", "gsm8k", "--data", "gsm8k=/dev/null", "--methods", "lite_aba"],
+            "expert_model must be given for lite_aba, got none",
+        ),
         (["--tasks", "notes"], "methods must have names without a preset"),
         (["--preset", "third"], "preset must be one of primitives, lite"),
         (["--tasks", "notes,notes", "--methods", "single"], "each once"),
