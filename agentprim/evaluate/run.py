@@ -86,7 +86,7 @@ def run(
 
     `out` gets one journal for each task and method, `TASK.METHOD.jsonl`: a header, then one row an
     item. A run that was killed goes on with the same call. Where only a part of a batch is there,
-    the rest runs as a smaller one.
+    the rest runs as a smaller one. Beside them, `missing.json` says why tasks have no journal.
 
     Args:
         loaded: What to answer.
@@ -109,7 +109,7 @@ def run(
             for task, items in loaded.tasks
             for method in loaded.methods
         }  # fmt: skip
-        (out / MISSING).write_text(json.dumps(loaded.missing, indent=1) + "\n")
+        _tell_missing(out / MISSING, loaded)
         total = sum(len(items) for _, items in loaded.tasks) * len(loaded.methods)
         jobs = list(_jobs(loaded, journals, retry_failed))
         done = earlier = total - sum(len(job.items) for job in jobs)
@@ -119,6 +119,19 @@ def run(
             journals[job.task, job.method].add(*rows)
             done += len(rows)
             tell(Step(job=job, rows=rows, done=done, total=total, earlier=earlier))
+
+
+def _tell_missing(path: Path, loaded: Loaded) -> None:
+    """Add why tasks could not be loaded to what earlier commands said, without those that now are.
+
+    The file is there as a whole or not at all, since the next command reads it.
+    """
+    earlier = json.loads(path.read_text()) if path.exists() else {}
+    here = {task.name for task, _ in loaded.tasks}
+    left = {name: why for name, why in earlier.items() if name not in here}
+    new = path.with_suffix(".new")
+    new.write_text(json.dumps(left | loaded.missing, indent=1) + "\n")
+    new.replace(path)
 
 
 def _jobs(loaded: Loaded, journals: dict, retry_failed: bool) -> Iterator[Job]:

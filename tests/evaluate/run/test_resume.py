@@ -5,6 +5,7 @@ import json
 import pytest
 
 from agentprim.evaluate.base import Limits
+from agentprim.evaluate.job import Registry
 from agentprim.evaluate.run import load, run
 from agentprim.evaluate.workers.desk import Model
 from agentprim.evaluate.workers.serial import Serial
@@ -60,6 +61,32 @@ def test_a_header_that_does_not_fit_is_refused_with_one_clear_error(go, tmp_path
 def test_other_methods_may_join_a_run(go, whole, tmp_path):
     go(tmp_path, changed(methods=("single",)))
     assert go(tmp_path, changed(methods=("reader_kv",))) == whole
+
+
+def test_what_is_missing_is_kept_until_it_is_loaded(engine, folder, tmp_path):
+    out, told, lost = tmp_path / "out", [], {"letters", "more", "again"}
+
+    class Lost(stubs.Letters):
+        def __init__(self, name):
+            super().__init__(1)
+            self.name = name
+
+        def load(self, *given):
+            if self.name in lost:
+                raise OSError(f"no {self.name}")
+            return super().load(*given)
+
+    registry = Registry(task=Lost, method=stubs.method)
+    workers = Serial(Model(name=folder), registry, load=lambda: engine)
+    for tasks, now in ((("x", "letters", "more"), "-"), (("y", "again"), "-"),
+                       (("letters", "again"), "letters")):  # fmt: skip
+        lost.discard(now)
+        setting = changed(tasks=tasks, methods=("single",))
+        run(load(setting, registry), workers, "tiny", out)
+        told.append(json.loads((out / "missing.json").read_text()))
+    assert told[0] == {"letters": "no letters", "more": "no more"}
+    assert told[1] == told[0] | {"again": "no again"}
+    assert told[2] == {"more": "no more", "again": "no again"}
 
 
 def test_the_header_says_what_was_run(go, tmp_path):
