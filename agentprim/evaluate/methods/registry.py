@@ -26,7 +26,7 @@ KINDS = {
 }
 PAPER = "arXiv 2602.03695"
 WORDS = {"router": "llm", "screening": "llm"}
-_BUDGET = re.compile(r"(lite\w*)-([1-9]\d*)")
+BUDGET = re.compile(r"(lite\w*)-([1-9]\d*)")
 
 
 def methods() -> dict[str, Method]:
@@ -108,7 +108,7 @@ def method(name: str, **options) -> Method:
 
 
 def _budget(name: str, known: dict[str, Method]) -> Lite | None:
-    found = _BUDGET.fullmatch(name)
+    found = BUDGET.fullmatch(name)
     one = known.get(found[1]) if found else None
     if one is None:
         return None

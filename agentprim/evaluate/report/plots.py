@@ -5,10 +5,10 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+from agentprim.evaluate.methods.registry import BUDGET
 from agentprim.evaluate.report.block import Block
 from agentprim.evaluate.report.cells import Cell
 from agentprim.evaluate.report.first import label, plain
-from agentprim.evaluate.report.variants import BUDGET
 
 KINDS = {"prefilled": "#9db4d6", "decoded": "#ff725c", "latent": "#efb118",
          "recomputed": "#6b4fbb", "decision_tokens": "#3ca951"}  # fmt: skip

@@ -1,7 +1,6 @@
 """Variants of the lite workflow: ablations, budgets of calls, and teams of two models."""
 
-import re
-
+from agentprim.evaluate.methods.registry import BUDGET
 from agentprim.evaluate.report.block import Block
 from agentprim.evaluate.report.first import label, plain
 from agentprim.evaluate.report.table import Table, count, percent, points, seconds
@@ -12,7 +11,6 @@ ABLATIONS = (
 )  # fmt: skip
 TEAMS = ("lite_aaa", "lite_abb", "lite_aba")
 BUDGETS = range(2, 7)
-BUDGET = re.compile(r"(lite\w*)-(\d+)")
 
 
 def ablations(block: Block) -> Table:

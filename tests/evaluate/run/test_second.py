@@ -81,6 +81,12 @@ def test_budgets_are_columns_and_a_curve(text, tmp_path):
         assert "calls that a task may take" in drawn and "lite_control" in drawn
 
 
+def test_a_number_that_no_method_has_is_no_budget(text):
+    for name in ("lite-02", "lite-0"):
+        page = text(lambda a, name=name: put(a, "one", name, "ynnn"))
+        assert "Not run: no budget" in page.split("Table 2.4")[1].split("###")[0]
+
+
 def test_teams_name_their_models(text):
     model = {**MODEL, "expert": {"name": "big", "class": "B", "revision": None,
                                  "fingerprint": "e" * 64}}  # fmt: skip
