@@ -116,10 +116,13 @@ def _hidden(block: Block, cell: Cell) -> str:
     kept = block.find(cell.task, cell.method, inner)
     there, here = _sources(cell.header), _sources(kept.header)
     differing = [name for name in here if there[name] != here[name]]
-    how = f"other {' and '.join(differing)}" if differing else "of the same source"
+    how = f"differs in {', '.join(differing)}" if differing else "of the same source"
+    runs = [kept.run, cell.run]
+    names = [Path(run).name for run in runs]
+    shown, other = names if len(set(names)) > 1 else runs
     return (
-        f"{cell.task} {label(cell.method, inner)} is shown from {kept.run}, and stands in "
-        f"{cell.run}, too: n {cell.n}, {how}"
+        f"{cell.task} {label(cell.method, inner)} is shown from {shown}, and stands in {other}, "
+        f"too: n {cell.n}, {how}"
     )
 
 

@@ -137,10 +137,9 @@ def test_of_two_runs_the_cell_with_more_items_is_shown_and_the_other_is_named(tm
     text = path.read_text()
     assert table(text, "Table 1.1")[2][:2] == ["single", "75.0 (30.1-95.4), n 4"]
     hidden = [line.strip("* -") for line in text.splitlines() if "stands" in line]
-    a, b, c = (tmp_path / name for name in "abc")
     assert hidden == [
-        f"one single is shown from {b}, and stands in {a}, too: n 2, other source of the method",
-        f"one single is shown from {b}, and stands in {c}, too: n 1, of the same source",
+        "one single is shown from b, and stands in a, too: n 2, differs in source of the method",
+        "one single is shown from b, and stands in c, too: n 1, of the same source",
     ]
 
 
