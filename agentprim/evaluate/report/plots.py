@@ -35,7 +35,6 @@ def draw(block: Block, folder: Path, prefix: str) -> list[tuple[str, str]]:
     def figure(name: str, title: str, paint: Callable) -> None:
         shape, axis = pyplot.subplots(figsize=(7, 4))
         if paint(axis):
-            shape.tight_layout()
             shape.savefig(folder / f"{prefix}{name}.svg", metadata={"Date": None},
                           bbox_inches="tight")  # fmt: skip
             found.append((title, f"{prefix}{name}.svg"))
@@ -63,7 +62,11 @@ def draw(block: Block, folder: Path, prefix: str) -> list[tuple[str, str]]:
 def _scatter(block: Block, cells: list[Cell]) -> Callable:
     from matplotlib.ticker import LogLocator
 
+    # a number behind a name is a size: those have curves of their own
+    cells = [cell for cell in cells if not re.search(r"-\d+$", cell.method)]
+
     def paint(axis) -> bool:
+        axis.figure.set_size_inches(9, 4.5)
         for number, cell in enumerate(cells, 1):
             share, name = cell.accuracy(), label(cell.method, block.shown(cell))
             bars = [[100 * (share.mean - share.low)], [100 * (share.high - share.mean)]]
@@ -78,8 +81,7 @@ def _scatter(block: Block, cells: list[Cell]) -> Callable:
         if cells:
             handles, names = axis.get_legend_handles_labels()
             axis.legend([one[0] for one in handles], names, frameon=False, fontsize=7,
-                        bbox_to_anchor=(1, 1), loc="upper left",
-                        ncols=1 + len(cells) // 22)  # fmt: skip
+                        bbox_to_anchor=(0.5, -0.13), loc="upper center", ncols=4)  # fmt: skip
         return bool(cells)
 
     return paint
@@ -96,6 +98,7 @@ def _bars(block: Block, cells: list[Cell]) -> Callable:
         axis.figure.set_figheight(max(4, 0.2 * len(cells)))
         axis.set_yticks(range(len(cells)), names, fontsize=7)
         axis.invert_yaxis()
+        axis.margins(y=0.01)
         axis.set_xlabel("tokens, an item")
         axis.legend(frameon=False, fontsize=7)
         return bool(cells)
