@@ -4,15 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain
 
-import torch
 from torch import Tensor
 
 from agentprim.cache import move
 from agentprim.cache.batch import Batch
 from agentprim.cache.kv import KV
 from agentprim.cache.pool import Pool
-from agentprim.cache.rewrite import pad_left
-from agentprim.cache.row import Row
+from agentprim.cache.rewrite import filled, pad_left
 from agentprim.cache.span import merge, side_of
 from agentprim.cache.step import Step
 from agentprim.errors import UnsupportedModel
@@ -61,16 +59,14 @@ class Pack(Batch):
         for kind in (KV, int):  # questions are about as long as each other, and so are replies
             rows = [row for row, base in enumerate(bases) if isinstance(base, kind)]
             if rows:
-                step = _step(
+                step = filled(
                     pool, [self.found[row] for row in rows], [slots[row] for row in rows],
                     [places[row] for row in rows],
                 )  # fmt: skip
                 spots = [list(range(begins[row], begins[row + 1])) for row in rows]
                 groups.append((step, pad_left(spots, max(map(len, spots)))))
-        self.plan = PackedStep(
-            **_shared(pool, self.found), slots=torch.tensor([list(chain.from_iterable(slots))]),
-            positions=torch.tensor([self.positions]).int(), columns=begins[-1], groups=groups,
-        )  # fmt: skip
+        line = list(chain.from_iterable(slots))
+        self.plan = filled(pool, self.found, [line], [self.positions], PackedStep, groups=groups)
 
     def begin(self, count: int, num_new: int, *, spans: bool, **options) -> None:
         """Begin the pass over the line.
@@ -136,20 +132,3 @@ def _side(pool: Pool, bases: Sequence[KV | int], places: list[list[int]]) -> int
         if moved[-1]:
             pool.layout.require_reach(max(own), side)
     return side
-
-
-def _step(pool: Pool, kvs: list[KV], slots: list[list[int]], places: list[list[int]]) -> Step:
-    width = max(map(len, places))
-    return Step(
-        **_shared(pool, kvs), slots=pad_left(slots, width), columns=width,
-        positions=pad_left(places, width).int(),
-    )  # fmt: skip
-
-
-def _shared(pool: Pool, kvs: list[KV]) -> dict:
-    """Return what the steps of a pass share: their rows take no more tokens."""
-    rows = [Row(pool, kv) for kv in kvs]
-    return {
-        "pool": pool, "rows": rows, "marks": [row.mark() for row in rows],
-        "shifts": [0] * len(rows), "spans": True,
-    }  # fmt: skip

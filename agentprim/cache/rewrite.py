@@ -56,14 +56,9 @@ class Rewrite(Batch):
                 pool.layout.require_reach(max(own), side)
         rooms = [_room(*row) for row in zip(kvs, chosen, self.positions, strict=True)]
         self.kvs = [kv for kv, _ in rooms]
-        self.rows = [Row(pool, kv) for kv in self.kvs]
-        width = max(map(len, chosen))
-        self.plan = step(
-            pool=pool, rows=self.rows, shifts=[0] * len(kvs), columns=width, spans=True,
-            slots=pad_left([slots.tolist() for _, slots in rooms], width),
-            positions=pad_left(self.positions, width).int(),
-            marks=[row.mark() for row in self.rows],
-        )  # fmt: skip
+        slots = [where.tolist() for _, where in rooms]
+        self.plan = filled(pool, self.kvs, slots, self.positions, step)
+        self.rows = self.plan.rows
 
     def begin(self, count: int, num_new: int, *, spans: bool, **options) -> None:
         """Begin the pass over all chosen tokens, padded at the left."""
@@ -75,6 +70,28 @@ class Rewrite(Batch):
                 f"{(count, num_new)}"
             )
         self.step = self.plan
+
+
+def filled(
+    pool: Pool, kvs: list[KV], slots: list[list[int]], positions: list[list[int]],
+    step: Callable[..., Step] = Step, **more,
+) -> Step:  # fmt: skip
+    """Plan a pass over tokens that KVs hold already: their rows take no more.
+
+    Args:
+        pool: Of the KVs.
+        kvs: What the rows see.
+        slots: Slot of each token, one list a line of the pass.
+        positions: Current position of each.
+        step: Makes the pass.
+        more: Its further fields.
+    """
+    rows, width = [Row(pool, kv) for kv in kvs], max(map(len, slots))
+    return step(
+        pool=pool, rows=rows, marks=[row.mark() for row in rows], shifts=[0] * len(rows),
+        slots=pad_left(slots, width), positions=pad_left(positions, width).int(), columns=width,
+        spans=True, **more,
+    )  # fmt: skip
 
 
 def pad_left(rows: list[list[int]], width: int, value: int = -1) -> Tensor:

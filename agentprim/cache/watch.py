@@ -98,8 +98,13 @@ def _announce(module: nn.Module, args: tuple, kwargs: dict) -> None:
     cache.begin(
         batch, num_new, ids=ids, mask=given.get("attention_mask"),
         position_ids=given.get("position_ids"),
-        spans=str(module.config._attn_implementation).startswith(NAME),
+        spans=reads_spans(module),
     )  # fmt: skip
+
+
+def reads_spans(base: nn.Module) -> bool:
+    """Tell whether a base model's attention function is still the one that reads spans."""
+    return str(base.config._attn_implementation).startswith(NAME)
 
 
 def _commit(module: nn.Module, args: tuple, kwargs: dict) -> None:

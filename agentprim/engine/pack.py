@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from agentprim.cache.hf import NAME, PagedCache
 from agentprim.cache.kv import KV
 from agentprim.cache.pack import Pack
-from agentprim.engine.load import cache_name
+from agentprim.cache.watch import reads_spans
+from agentprim.engine.read import run_planned
 
 if TYPE_CHECKING:
     from agentprim.engine.engine import Engine
@@ -17,9 +17,8 @@ if TYPE_CHECKING:
 
 def can_pack(engine: "Engine") -> bool:
     """Tell whether rows can be packed: attention must read spans, at positions that are proved."""
-    layout, config = engine.pool.layout, engine.model.base_model.config
-    reads = str(config._attn_implementation).startswith(NAME)
-    return reads and layout.spans and layout.rope is not None
+    layout = engine.pool.layout
+    return layout.spans and layout.rope is not None and reads_spans(engine.model.base_model)
 
 
 @torch.no_grad()
@@ -31,15 +30,6 @@ def read_packed(
     Returns:
         For each row a new KV, and the last hidden states of its tokens `[len(ids), d]`.
     """
-    pack, base = Pack(engine.pool, bases, ids), engine.model.base_model
-    cache = PagedCache(engine.model, kv=pack.found, absolute=True)
-    cache.batch = pack  # its pass is planned already
-    line = torch.tensor([[token for row in ids for token in row]])
-    output = base(
-        input_ids=line.to(engine.device),
-        attention_mask=torch.ones_like(line).to(engine.device),
-        position_ids=torch.tensor([pack.positions]).to(engine.device),
-        use_cache=True,
-        **{cache_name(base): cache},
-    )
+    pack, line = Pack(engine.pool, bases, ids), [token for row in ids for token in row]
+    output = run_planned(engine, pack, pack.found, [line], [pack.positions])
     return pack.found, output[0][0].split([len(row) for row in ids])

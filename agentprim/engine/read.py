@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
+from agentprim.cache.batch import Batch
 from agentprim.cache.hf import PagedCache
 from agentprim.cache.kv import KV
+from agentprim.cache.rewrite import pad_left
 from agentprim.engine.load import cache_name
 
 if TYPE_CHECKING:
@@ -53,6 +55,30 @@ def forward(
         position_ids=positions.to(engine.device),
         use_cache=True,
         **{cache_name(module): cache},
+    )
+
+
+def run_planned(
+    engine: "Engine", batch: Batch, kvs: list[KV], ids: list[list[int]], positions: list[list[int]]
+):
+    """Run the base model over a batch whose pass is planned already, padded at the left.
+
+    Args:
+        engine: The model.
+        batch: The pass, such as `Rewrite` or `Pack`.
+        kvs: What its rows hold.
+        ids: Tokens of each line.
+        positions: Current position of each.
+    """
+    base, counts = engine.model.base_model, [len(line) for line in ids]
+    cache = PagedCache(engine.model, kv=kvs, absolute=True)
+    cache.batch = batch
+    return base(
+        input_ids=pad_left(ids, max(counts), engine.pad_id).to(engine.device),
+        attention_mask=mask([0] * len(counts), counts).to(engine.device),
+        position_ids=pad_left(positions, max(counts), 0).to(engine.device),
+        use_cache=True,
+        **{cache_name(base): cache},
     )
 
 

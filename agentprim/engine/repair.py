@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Literal
 import torch
 
 from agentprim.cache.deviation import Check, Measured
-from agentprim.cache.hf import PagedCache
 from agentprim.cache.kv import KV
 from agentprim.cache.marks import of_kind
-from agentprim.cache.rewrite import Rewrite, pad_left
-from agentprim.engine.load import cache_name
-from agentprim.engine.read import mask
+from agentprim.cache.rewrite import Rewrite
+from agentprim.engine.read import run_planned
 
 if TYPE_CHECKING:
     from agentprim.engine.engine import Engine
@@ -136,15 +134,5 @@ def _worst(
 
 def _run(engine: "Engine", batch: Rewrite, kvs: list[KV], chosen: list[list[int]]):
     """Run the chosen tokens through the model, at their positions."""
-    base = engine.model.base_model
-    cache = PagedCache(engine.model, kv=kvs, absolute=True)
-    cache.batch = batch
-    counts = [len(own) for own in chosen]
     ids = [[text[i] for i in own] for text, own in zip((kv.ids for kv in kvs), chosen, strict=True)]
-    return base(
-        input_ids=pad_left(ids, max(counts), engine.pad_id).to(engine.device),
-        attention_mask=mask([0] * len(counts), counts).to(engine.device),
-        position_ids=pad_left(batch.positions, max(counts), 0).to(engine.device),
-        use_cache=True,
-        **{cache_name(base): cache},
-    )
+    return run_planned(engine, batch, kvs, ids, batch.positions)
