@@ -4,6 +4,7 @@ import pytest
 import torch
 from hypothesis import settings
 
+from agentprim.cache.group import build_groups
 from agentprim_kernels import native
 
 # two cores shared with others: a slow example is no fault
@@ -22,6 +23,20 @@ def pytest_addoption(parser):
 @pytest.fixture(autouse=True, scope="session")
 def one_thread():
     torch.set_num_threads(1)
+
+
+@pytest.fixture(autouse=True)
+def pools_begin_as_garbage(monkeypatch):
+    """Fill new pools with NaN: what was never written must not be read, in no test."""
+
+    def filled(*args):
+        groups = build_groups(*args)
+        for group in groups:
+            group.k_cache.fill_(torch.nan)
+            group.v_cache.fill_(torch.nan)
+        return groups
+
+    monkeypatch.setattr("agentprim.cache.pool.build_groups", filled)
 
 
 @pytest.fixture(scope="session")
