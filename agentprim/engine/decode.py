@@ -1,4 +1,7 @@
-"""Decoding: Hugging Face's own `generate` on a paged cache, and KVs that hold every token."""
+"""Decoding: Hugging Face's own `generate` on a paged cache, and KVs that hold every token.
+
+Rows that have ended leave the batch: they cost neither arithmetic nor pages for padding.
+"""
 
 import copy
 from collections.abc import Callable
@@ -17,6 +20,8 @@ from agentprim.engine.sampling import Sampling
 if TYPE_CHECKING:
     from agentprim.engine.engine import Engine
 
+DROP = 0.5  # bounds the segments by log2(rows); a quarter, or every row at once, is no faster
+
 
 def generate(
     engine: "Engine",
@@ -33,26 +38,13 @@ def generate(
             f"stop must be empty for an engine without tokenizer, got {sampling.stop!r}"
         )
     eos = eos_ids(engine)
-    processors = sampling.processors([[*kv.ids, *new] for kv, new in zip(kvs, ids, strict=True)])
-    replies = Replies(len(ids), engine.tokenizer, eos=eos, stop=sampling.stop, emit=emit)
-    cache = PagedCache(engine.model, kv=kvs)
-    # the same model without sampling habits of its own, which `generate` would mix in
-    speaker = copy.copy(engine.model)
-    speaker.generation_config = GenerationConfig()
-    speaker.generate(
-        **cache.inputs(ids),
-        generation_config=sampling.config(pad_id=engine.pad_id, eos_ids=eos),
-        logits_processor=processors,
-        stopping_criteria=StoppingCriteriaList([replies]),
-        **{cache_name(engine.model): cache},
-    )
+    prompts = [[*kv.ids, *new] for kv, new in zip(kvs, ids, strict=True)]
+    replies = Replies(
+        len(ids), engine.tokenizer, eos=eos, stop=sampling.stop, emit=emit,
+        share=_share(engine, prompts),
+    )  # fmt: skip
+    said = _speak(engine, ids, kvs, prompts, sampling, replies)
     replies.finish()
-    starts = [len(kv) + len(new) for kv, new in zip(kvs, ids, strict=True)]
-    # the last token of a reply was chosen but not read: the cache ends before it
-    said = [
-        cache.kv(row)[: start + len(reply) - 1]
-        for row, (start, reply) in enumerate(zip(starts, replies.ids, strict=True))
-    ]
     rest = [_ending(reply[-1], suffix, eos) for reply in replies.ids]
     whole, states = read(engine, rest, said)
     return [
@@ -61,11 +53,55 @@ def generate(
             kv=whole[row],
             ids=tuple(replies.ids[row]),
             finish="stop" if replies.ended[row] else "length",
-            reply_start=starts[row],
+            reply_start=len(prompts[row]),
             hidden=states[row][0].clone(),
         )
         for row in range(len(ids))
     ]
+
+
+def _speak(
+    engine: "Engine",
+    ids: list[list[int]],
+    kvs: list[KV],
+    prompts: list[list[int]],
+    sampling: Sampling,
+    replies: Replies,
+) -> list[KV]:
+    """Fill the replies, in segments without the rows that have ended before.
+
+    Returns:
+        For each row a KV up to the last token of its reply, which was chosen but not read.
+    """
+    processors = sampling.processors(prompts, replies)
+    # the same model without sampling habits of its own, which `generate` would mix in
+    speaker = copy.copy(engine.model)
+    speaker.generation_config = GenerationConfig()
+    new, held, said = list(ids), list(kvs), 0
+    while replies.live and said < sampling.max_new_tokens:
+        cache = PagedCache(engine.model, kv=[held[row] for row in replies.live])
+        speaker.generate(
+            **cache.inputs([new[row] for row in replies.live]),
+            generation_config=sampling.config(
+                pad_id=engine.pad_id, eos_ids=eos_ids(engine), said=said
+            ),
+            logits_processor=processors,
+            stopping_criteria=StoppingCriteriaList([replies]),
+            **{cache_name(engine.model): cache},
+        )
+        for line, row in enumerate(replies.live):
+            new[row] = replies.ids[row][-1:]
+            held[row] = cache.kv(line)[: len(prompts[row]) + len(replies.ids[row]) - 1]
+        said = max(map(len, replies.ids))
+        replies.drop_ended()
+    return held
+
+
+def _share(engine: "Engine", prompts: list[list[int]]) -> float:
+    """Tell which share of the rows must have ended before the others go on without them."""
+    switch = engine.pool.layout.switch
+    # beyond a switch the farthest row decides by which tables all keys are turned: it stays
+    return 1.0 if switch is not None and max(map(len, prompts)) > switch else DROP
 
 
 def eos_ids(engine: "Engine") -> list[int]:

@@ -10,9 +10,12 @@ from transformers import StoppingCriteria
 class Replies(StoppingCriteria):
     """Follow the replies of a batch token by token while `generate` runs.
 
+    It runs in segments: one ends when enough of its rows have, and the next is without them.
+
     Attributes:
         ids: Reply of each row so far, its end token included; what follows is padding.
         ended: Whether a row has said an end token or a stop text.
+        live: Rows of the segment, those that have ended in it included.
     """
 
     def __init__(
@@ -23,6 +26,7 @@ class Replies(StoppingCriteria):
         eos: Collection[int],
         stop: Sequence[str] = (),
         emit: Callable[[int, str], None] | None = None,
+        share: float = 1.0,
     ) -> None:
         """Start without a word.
 
@@ -32,20 +36,29 @@ class Replies(StoppingCriteria):
             eos: Ids that end a reply.
             stop: Texts that end a reply.
             emit: Called as `emit(row, text)` with each new piece.
+            share: A segment ends when this share of its rows has.
         """
         self.ids: list[list[int]] = [[] for _ in range(rows)]
         self.ended = [False] * rows
+        self.live = list(range(rows))
         self._tokenizer, self._eos, self._stop, self._emit = tokenizer, set(eos), stop, emit
-        self._sent = [""] * rows
+        self._sent, self._share = [""] * rows, share
 
     def __call__(self, input_ids: Tensor, scores, **options) -> Tensor:
-        """Take the last column of `input_ids`; return which rows have ended, bool `[batch]`."""
-        for row, token in enumerate(input_ids[:, -1].tolist()):
+        """Take the last column of `input_ids`; return which live rows are done, bool `[live]`."""
+        for row, token in zip(self.live, input_ids[:, -1].tolist(), strict=True):
             if not self.ended[row]:
                 self.ids[row].append(token)
                 self.ended[row] = token in self._eos or self._said_stop(row)
                 self._send(row, last=self.ended[row])
-        return torch.tensor(self.ended, device=input_ids.device)
+        done = [self.ended[row] for row in self.live]
+        if sum(done) >= self._share * len(done):
+            done = [True] * len(done)
+        return torch.tensor(done, device=input_ids.device)
+
+    def drop_ended(self) -> None:
+        """Begin a segment without the rows that have ended."""
+        self.live = [row for row in self.live if not self.ended[row]]
 
     def finish(self) -> None:
         """Say what was held back."""

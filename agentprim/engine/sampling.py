@@ -14,6 +14,7 @@ from transformers import (
 
 from agentprim.engine.batch import generators, read_seeds
 from agentprim.engine.choice import Constraint, Draw, Only, Penalty
+from agentprim.engine.replies import Replies
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,10 +59,16 @@ class Sampling:
         _require(all(isinstance(one, str) and one for one in self.stop), "stop",
                  "texts that are not empty", self.stop)  # fmt: skip
 
-    def config(self, *, pad_id: int, eos_ids: Sequence[int]) -> GenerationConfig:
-        """Return what `generate` needs besides `processors`: it takes the best token left."""
+    def config(self, *, pad_id: int, eos_ids: Sequence[int], said: int = 0) -> GenerationConfig:
+        """Return what `generate` needs besides `processors`: it takes the best token left.
+
+        Args:
+            pad_id: What rows that have ended go on with.
+            eos_ids: Ids that end a reply.
+            said: Tokens that were generated before.
+        """
         return GenerationConfig(
-            max_new_tokens=self.max_new_tokens,
+            max_new_tokens=self.max_new_tokens - said,
             do_sample=False,
             num_beams=1,
             pad_token_id=pad_id,
@@ -69,20 +76,21 @@ class Sampling:
             use_cache=True,
         )
 
-    def processors(self, prompts: list[list[int]]) -> LogitsProcessorList:
+    def processors(self, prompts: list[list[int]], replies: Replies) -> LogitsProcessorList:
         """Return the steps that change scores, in Hugging Face's order, the draw last.
 
         Args:
             prompts: What each row has read.
+            replies: What each row says, and which rows are live.
 
         Raises:
             TypeError, ValueError: `seed` does not fit the rows.
         """
         seeds, steps = read_seeds(self.seed, len(prompts)), LogitsProcessorList()
         if self.constraint is not None:
-            steps.append(Only(self._constraints(len(prompts))))
+            steps.append(Only(self._constraints(len(prompts)), replies))
         if self.repetition_penalty != 1:
-            steps.append(Penalty(self.repetition_penalty, prompts))
+            steps.append(Penalty(self.repetition_penalty, prompts, replies))
         if self.temperature == 0:
             return steps
         if self.temperature != 1:
@@ -93,7 +101,7 @@ class Sampling:
             steps.append(TopPLogitsWarper(float(self.top_p)))
         if self.min_p:
             steps.append(MinPLogitsWarper(self.min_p))
-        steps.append(Draw(generators(seeds, len(prompts))))
+        steps.append(Draw(generators(seeds, len(prompts)), replies))
         return steps
 
     def _constraints(self, rows: int) -> list[Constraint | None]:
