@@ -5,7 +5,7 @@ from agentprim.cache.join import join
 from agentprim.cache.kv import KV
 from agentprim.config import VERSION
 from agentprim.decide import Decider, Decision
-from agentprim.engine import Cost, Engine, Event, Output, Repair, Usage
+from agentprim.engine import Cost, Engine, Event, Output, Repair, Usage, together
 from agentprim.errors import (
     AgentPrimError,
     BudgetExceeded,
@@ -53,5 +53,6 @@ __all__ = [
     "Voting",
     "attention_mass",
     "join",
+    "together",
     "verify",
 ]

@@ -1,7 +1,6 @@
 """An agent: one role of a model, called with a question and with what others hand over."""
 
 import threading
-import time
 import warnings
 from collections.abc import Callable, Sequence
 
@@ -14,6 +13,7 @@ from agentprim.cache.marks import Mark
 from agentprim.engine import Engine, Output, Repair
 from agentprim.engine.chat import Chat, Message
 from agentprim.engine.sampling import Sampling
+from agentprim.engine.seat import apart, now
 from agentprim.errors import UNROTATED, NotRotated
 from agentprim.trust.auto import Auto
 
@@ -98,7 +98,7 @@ class Agent:
             UnsupportedModel: The senders' keys cannot be moved to their place.
             PoolExhausted: The pool is too small.
         """
-        begun = time.perf_counter()
+        begun = now()
         options = {**self.sampling, **sampling}
         Sampling(**options)  # before anything is read
         terms = Terms.of(join, carry, offsets, rotate)
@@ -114,7 +114,7 @@ class Agent:
             suffix=self.chat.close(),
             **options,
         )
-        seconds = (time.perf_counter() - begun) / len(readings)  # a batch shares its time evenly
+        seconds = (now() - begun) / len(readings)  # a batch shares its time evenly
         finished = [
             account(out, reading, name=self.name, inner="text", seconds=seconds,
                     decoded=len(out.ids), calls=1)
@@ -170,7 +170,7 @@ class Agent:
             )  # fmt: skip
         if sampling:
             raise TypeError(f"{min(sampling)} must be given with inner='text', got {inner!r}")
-        begun = time.perf_counter()
+        begun = now()
         terms = Terms.of(join, carry, offsets, rotate)
         rows, single = read_rows(x)
         seeds = read_seeds(seed, len(rows), samples)
@@ -186,7 +186,7 @@ class Agent:
             thought = self.engine.latent(read, steps, settle=settle, spread=spread, seed=seeds)
             end = self.chat.close()
             closed = self.engine.prefill([end] * len(thought), thought) if end else thought
-        seconds = (time.perf_counter() - begun) / len(readings)
+        seconds = (now() - begun) / len(readings)
         outputs = []
         for row, (reading, before, after, kv) in enumerate(
             zip(readings, read, thought, closed, strict=True)
@@ -207,7 +207,7 @@ class Agent:
 
     def prepare(self) -> int:
         """Prefill the system prompt if that was not done yet; return the tokens computed now."""
-        with self._lock:
+        with self._lock, apart():
             if self._system_kv is not None:
                 return 0
             ids = self.system_ids

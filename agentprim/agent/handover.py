@@ -1,6 +1,5 @@
 """Hand-over: put what others hand over in its place, repair it, and say what that took."""
 
-import time
 from bisect import bisect_left
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from agentprim.cache.join import concatenate
 from agentprim.cache.kv import KV
 from agentprim.engine import Event
 from agentprim.engine.repair import Repair, Repaired, repair
+from agentprim.engine.seat import now
 from agentprim.trust.auto import look_up
 
 if TYPE_CHECKING:
@@ -46,14 +46,14 @@ def take_over(
     if not all(appends):
         first = appends.index(False)
         computed[first] = agent.prepare()
-    begun = time.perf_counter()
+    begun = now()
     rows = [
         (_append if append else _relocate)(agent, turn, senders, own)
         for append, turn, senders, own in zip(appends, turns, contexts, settled, strict=True)
     ]
     done = _repaired(agent, [kv for kv, *_ in rows], [own.repair for own in settled])
     senders = sum(map(len, contexts))
-    seconds = (time.perf_counter() - begun) / max(senders, 1)  # senders share the time evenly
+    seconds = (now() - begun) / max(senders, 1)  # senders share the time evenly
     readings = []
     for (kv, received, ids, system), new, own, fresh, agreed in zip(
         rows, done, contexts, computed, settled, strict=True

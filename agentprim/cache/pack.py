@@ -6,14 +6,16 @@ from itertools import accumulate, chain
 
 from torch import Tensor
 
-from agentprim.cache import move
 from agentprim.cache.batch import Batch
 from agentprim.cache.kv import KV
 from agentprim.cache.pool import Pool
 from agentprim.cache.rewrite import filled, pad_left
-from agentprim.cache.span import merge, side_of
+from agentprim.cache.row import Row
+from agentprim.cache.span import side_of
 from agentprim.cache.step import Step
 from agentprim.errors import UnsupportedModel
+
+NEW = (-1, 0)  # an end that nothing goes on from
 
 
 class Pack(Batch):
@@ -29,7 +31,10 @@ class Pack(Batch):
         plan: The pass.
     """
 
-    def __init__(self, pool: Pool, bases: Sequence[KV | int], ids: Sequence[list[int]]) -> None:
+    def __init__(
+        self, pool: Pool, bases: Sequence[KV | int], ids: Sequence[list[int]], *,
+        extend: bool = False,
+    ) -> None:  # fmt: skip
         """Claim pages for the tokens of each row.
 
         Args:
@@ -37,6 +42,7 @@ class Pack(Batch):
             bases: What each row stands behind: a KV, which is not changed, or the number of an
                 earlier row.
             ids: Tokens of each row, at least one.
+            extend: Fill up the last page of a KV first, as is right for what is kept.
 
         Raises:
             UnsupportedModel: Keys of this model cannot be that far from where they were computed.
@@ -45,14 +51,14 @@ class Pack(Batch):
         super().__init__(pool)
         places = _places(bases, ids)
         side = _side(pool, bases, places)
+        ends = [Row(pool, base).end if extend and isinstance(base, KV) else NEW for base in bases]
+        claims = pool.claim(ends, [len(own) for own in ids])
         self.found: list[KV] = []
         slots = []
-        for base, own, at in zip(bases, ids, places, strict=True):
-            before = base if isinstance(base, KV) else self.found[base]
-            spans, where = move.fresh(pool, at, own, side)
-            spans = merge([*before.spans, *spans], pool.page_size)
-            self.found.append(KV(pool, spans, None, before.marks))
-            slots.append(where.tolist())
+        for base, own, at, claim in zip(bases, ids, places, claims, strict=True):
+            row = Row(pool, base if isinstance(base, KV) else self.found[base])
+            slots.append(row.append(*claim, positions=at, delta=0, ids=own, side=side))
+            self.found.append(row.kv())
         self.positions = list(chain.from_iterable(places))
         begins = list(accumulate(map(len, ids), initial=0))
         groups = []

@@ -1,6 +1,5 @@
 """The decider: bounded decisions about what is already cached."""
 
-import time
 from collections.abc import Sequence
 
 from agentprim.decide import question as ask
@@ -10,6 +9,7 @@ from agentprim.decide.decision import Decision, decide
 from agentprim.decide.local import Local
 from agentprim.decide.question import Question
 from agentprim.engine import Engine
+from agentprim.engine.seat import now
 
 
 class Decider:
@@ -73,7 +73,7 @@ class Decider:
         questions = list(questions)
         if not questions:
             raise ValueError("questions must have at least one entry, got none")
-        begun = time.perf_counter()
+        begun = now()
         return self._decided(questions, self.backend(state, questions), begun)
 
     def ask_each(self, asked: Sequence[tuple[Question, object]]) -> list[Decision]:
@@ -81,7 +81,7 @@ class Decider:
 
         An engine answers all as one batch, other backends one after the other.
         """
-        begun = time.perf_counter()
+        begun = now()
         each = getattr(self.backend, "each", None)
         if each is not None:
             found = each([(state, question) for question, state in asked]) if asked else []
@@ -90,7 +90,7 @@ class Decider:
         return self._decided([question for question, _ in asked], found, begun)
 
     def _decided(self, questions: list[Question], found, begun: float) -> list[Decision]:
-        seconds = (time.perf_counter() - begun) / max(1, len(questions))
+        seconds = (now() - begun) / max(1, len(questions))
         return [
             decide(
                 question.kind,

@@ -13,6 +13,7 @@ from agentprim.cache.hf import PagedCache
 from agentprim.cache.kv import KV
 from agentprim.engine.load import cache_name
 from agentprim.engine.output import Output
+from agentprim.engine.prefill import is_ragged, prefill
 from agentprim.engine.read import read
 from agentprim.engine.replies import Replies
 from agentprim.engine.sampling import Sampling
@@ -78,6 +79,9 @@ def _speak(
     speaker = copy.copy(engine.model)
     speaker.generation_config = GenerationConfig()
     new, held, said = list(ids), list(kvs), 0
+    if is_ragged(engine, ids) and min(map(len, ids)) > 1:
+        # `generate` would pad them; it gets the last token of each
+        held, new = prefill(engine, [row[:-1] for row in ids], kvs), [row[-1:] for row in ids]
     while replies.live and said < sampling.max_new_tokens:
         cache = PagedCache(engine.model, kv=[held[row] for row in replies.live])
         speaker.generate(

@@ -10,17 +10,17 @@ from torch import Tensor, nn
 from agentprim.cache.attach import attach
 from agentprim.cache.hf import PagedCache
 from agentprim.cache.kv import KV
-from agentprim.engine import decode, load
+from agentprim.engine import load, verbs
 from agentprim.engine.batch import list_kvs, read_ids, read_rows
 from agentprim.engine.certificate import Certificate
 from agentprim.engine.certificates import Shelf
 from agentprim.engine.head import Head
 from agentprim.engine.latent import Method, Realigner
 from agentprim.engine.peek import peek
-from agentprim.engine.read import forward, read, recompute_last
+from agentprim.engine.read import forward, recompute_last
 from agentprim.engine.repair import Repair, repair
 from agentprim.engine.sampling import Sampling
-from agentprim.engine.think import check_steps, think
+from agentprim.engine.think import check_steps
 
 
 class Engine:
@@ -119,7 +119,7 @@ class Engine:
             PoolExhausted: The pool is too small; nothing has changed.
         """
         ids, kvs, single = read_rows(self, x, kv)
-        found, _ = read(self, ids, kvs)
+        found = verbs.prefill(self, ids, kvs)
         return found[0] if single else found
 
     @torch.no_grad()
@@ -173,7 +173,7 @@ class Engine:
         if stream is not None and self.tokenizer is None:
             raise ValueError("stream must be None for an engine without tokenizer, got a function")
         emit = None if stream is None else (lambda _, text: stream(text)) if single else stream
-        outputs = decode.generate(self, ids, kvs, options, emit=emit, suffix=list(suffix))
+        outputs = verbs.generate(self, ids, kvs, options, emit, list(suffix))
         return outputs[0] if single else outputs
 
     def latent(
@@ -206,7 +206,7 @@ class Engine:
         check_steps(steps, settle, spread)
         kvs = list_kvs(kv, self.pool)
         if steps and kvs:
-            found = think(self, kvs, steps, settle=settle, spread=spread, seed=seed)
+            found = verbs.latent(self, kvs, steps, settle=settle, spread=spread, seed=seed)
         else:
             found = [one.fork() for one in kvs]
         return found[0] if isinstance(kv, KV) else found

@@ -23,13 +23,16 @@ def can_pack(engine: "Engine") -> bool:
 
 @torch.no_grad()
 def read_packed(
-    engine: "Engine", ids: Sequence[list[int]], bases: Sequence[KV | int]
+    engine: "Engine", ids: Sequence[list[int]], bases: Sequence[KV | int], *, extend: bool = False
 ) -> tuple[list[KV], tuple[Tensor, ...]]:
-    """Run rows of ids, each behind a KV or behind an earlier row; see `Pack`.
+    """Run rows of ids, each behind a KV or behind an earlier row; arguments as of `Pack`.
 
     Returns:
         For each row a new KV, and the last hidden states of its tokens `[len(ids), d]`.
     """
-    pack, line = Pack(engine.pool, bases, ids), [token for row in ids for token in row]
+    pack, line = (
+        Pack(engine.pool, bases, ids, extend=extend),
+        [token for row in ids for token in row],
+    )
     output = run_planned(engine, pack, pack.found, [line], [pack.positions])
     return pack.found, output[0][0].split([len(row) for row in ids])

@@ -88,7 +88,7 @@ class Sampling:
         """
         seeds, steps = read_seeds(self.seed, len(prompts)), LogitsProcessorList()
         if self.constraint is not None:
-            steps.append(Only(self._constraints(len(prompts)), replies))
+            steps.append(Only(self.constraints(len(prompts)), replies))
         if self.repetition_penalty != 1:
             steps.append(Penalty(self.repetition_penalty, prompts, replies))
         if self.temperature == 0:
@@ -104,10 +104,14 @@ class Sampling:
         steps.append(Draw(generators(seeds, len(prompts)), replies))
         return steps
 
-    def _constraints(self, rows: int) -> list[Constraint | None]:
-        """Give each row its constraint."""
+    def constraints(self, rows: int) -> list[Constraint | None]:
+        """Give each row its constraint.
+
+        Raises:
+            ValueError: There is not one for each row.
+        """
         found = self.constraint
-        found = [found] * rows if callable(found) else list(found)
+        found = [found] * rows if found is None or callable(found) else list(found)
         _require(len(found) == rows, "constraint", f"one for each of {rows} rows", len(found))
         return found
 

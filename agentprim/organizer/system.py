@@ -1,8 +1,10 @@
 """System: a plan, or an organizer that makes one for each query, called like an agent."""
 
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 
-from agentprim.engine import Engine, Output
+from agentprim.engine import Engine, Output, together
 from agentprim.errors import PlanError
 from agentprim.organizer.choose import organizer as make_organizer
 from agentprim.organizer.pool import KnowledgePool
@@ -62,7 +64,10 @@ class System(Flow):
             self.organizer = make_organizer(organizer, engine, pool, seed=self.options.seed)
 
     def run(self, items: list[Item], speak: Speak) -> list[Output]:
-        """Plan for each query where there is no plan yet, and run equal plans as one batch."""
+        """Plan for each query where there is no plan yet.
+
+        Equal plans run as one batch, and what different plans ask of the engine runs together.
+        """
         if self.plan is not None:
             return self.follow(self.plan, items, speak)
         tasks = list(dict.fromkeys(item.task for item in items))
@@ -76,13 +81,24 @@ class System(Flow):
             item.trace.append(proposal.event)
             key = proposal.plan.to_json(None)
             groups.setdefault(key, (proposal.plan, []))[1].append(number)
+        jobs = [
+            partial(self._followed, plan, [items[number] for number in numbers], speak)
+            for plan, numbers in groups.values()
+        ]
         outputs: list[Output | None] = [None] * len(items)
-        for plan, numbers in groups.values():
-            try:
-                found = self.follow(plan, [items[number] for number in numbers], speak)
-            except PlanError as error:
-                error.add_note(f"in a plan of the organizer: {plan.to_json(None)}")
-                raise
+        for (_, numbers), found in zip(groups.values(), together(*jobs), strict=True):
             for number, out in zip(numbers, found, strict=True):
                 outputs[number] = out
         return outputs
+
+    def _followed(self, plan: Plan, items: list[Item], speak: Speak) -> list[Output]:
+        """Run a plan so that it could begin again: see `together`."""
+        own = [replace(item, trace=list(item.trace)) for item in items]
+        try:
+            found = self.follow(plan, own, speak)
+        except PlanError as error:
+            error.add_note(f"in a plan of the organizer: {plan.to_json(None)}")
+            raise
+        for item, done in zip(items, own, strict=True):
+            item.usage, item.trace = done.usage, done.trace
+        return found

@@ -1,10 +1,15 @@
-"""Run a plan for a batch of queries: wave by wave, equal steps of a wave as one batch."""
+"""Run a plan for a batch of queries: wave by wave, equal steps of a wave as one batch.
+
+What other steps of a wave ask of the engine runs together, too.
+"""
 
 import time
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
-from agentprim.engine import Event, Output, Usage
+from agentprim.engine import Event, Output, Usage, together
+from agentprim.engine.seat import now
 from agentprim.primitives.primitive import Item, Speak
 from agentprim.workflow.build import build, shape
 from agentprim.workflow.check import QUERY
@@ -38,7 +43,6 @@ class Run:
             Course(item, plan, Ledger(budget, begun), flow.watch or (lambda *_: None))
             for item in items
         ]
-        self._built: dict[tuple, tuple] = {}
 
     def __call__(self) -> list[Output]:
         """Run every step that can run, and return one answer for each query.
@@ -83,17 +87,25 @@ class Run:
                 continue
             key = (shape(step), str(step.budget), final, QUERY in step.inputs, options, most, alone)
             groups.setdefault(key, []).append((course, name))
-        for (*_, most, alone), group in groups.items():
-            self._work(group, most, bool(alone))
+        together(*(
+            partial(self._work, group, most, bool(alone))
+            for (*_, most, alone), group in groups.items()
+        ))  # fmt: skip
 
     def _work(self, units: list[Unit], most: int | None, tight: bool) -> None:
-        """Run equal steps as one batch; if that fails, one by one, so that each has its fault."""
-        step, begun = self.plan[units[0][1]], time.perf_counter()
+        """Run equal steps as one batch; if that fails, one by one, so that each has its fault.
+
+        What is past already is left out: see `together`, under which this may begin again.
+        """
+        units = [(course, name) for course, name in units if name not in course.status]
+        if not units:
+            return
+        step, begun = self.plan[units[0][1]], now()
         final = step.id == self.plan.output
         left = units[0][0].ledger.left(step, kept=not final)
         agent, guard, options = self._node(step, most, left)
         turns = left.calls if tight else None
-        deadline = None if left.seconds is None else begun + left.seconds
+        deadline = None if left.seconds is None else time.perf_counter() + left.seconds
         guard.start(f"step {step.id!r}", turns, deadline)
         for course, name in units:
             course.begin(name)
@@ -111,7 +123,7 @@ class Run:
             for unit in units:
                 self._work([unit], most, tight)
             return
-        seconds = (time.perf_counter() - begun) / len(units)
+        seconds = (now() - begun) / len(units)
         for (course, name), out in zip(units, outputs, strict=True):
             course.done(name, out, seconds)
 
@@ -145,14 +157,11 @@ class Run:
         options = self.options[step.id]
         if most is not None:
             options = replace(options, inner_tokens=min(options.inner_tokens, most))
-        key = (shape(step), options, most)
+        guard = Guard()
         if step.plan is not None:
             inner = self.flow.inside(step, left.least(step.plan.budget), inherited(options))
-            return inner, Guard(), options
-        if key not in self._built:
-            guard = Guard()
-            self._built[key] = (build(self.flow.agents, step, options, guard), guard, options)
-        return self._built[key]
+            return inner, guard, options
+        return build(self.flow.agents, step, options, guard), guard, options
 
     def _answer(self, course: Course) -> Output | None:
         """Return a query's answer, or the best that is there."""
