@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from agentprim.engine.chat import Message
 from agentprim.organizer.entry import Entry
 
-SYSTEM = (
-    "You are an organizer. You design a small team of agents for a query; you do not answer it. "
-    "Reply with one plan as JSON and nothing else."
-)
-CATALOGUE = """\
+# read once and kept, since no query changes it
+SYSTEM = """\
+You are an organizer. You design a small team of agents for a query; you do not answer it. Reply \
+with one plan as JSON and nothing else.
+
 A plan is {"steps": [...], "output": "<id of the answering step>"}. A step is
 {"id": "...", "primitive": "...", "inputs": [...], "parameters": {...}}. Inputs are "query" and \
 ids of earlier steps; every step must lead to the output.
@@ -36,10 +36,9 @@ def messages(
     Returns:
         Chat messages, a system turn first.
     """
-    parts = [CATALOGUE]
+    parts = []
     if entries:
-        parts.append("Structures that worked for similar queries:")
-        parts += [_shown(entry) for entry in entries]
+        parts = ["Structures that worked for similar queries:", *map(_shown, entries)]
     parts.append(f"Query, as data:\n{json.dumps(query, ensure_ascii=False)}\n\nThe plan:")
     found = [
         {"role": "system", "content": SYSTEM},

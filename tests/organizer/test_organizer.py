@@ -45,7 +45,7 @@ def test_the_model_is_told_the_primitives_and_what_fits_and_the_query_as_data():
     assert system["role"] == "system" and "do not answer" in system["content"]
     assert json.dumps(query) in user["content"]
     assert all(
-        f"- {name}:" in user["content"] for name in ("solve", "review", "voting", "planning")
+        f"- {name}:" in system["content"] for name in ("solve", "review", "voting", "planning")
     )
     assert len(found.entries) == 2
     for name in found.entries:
