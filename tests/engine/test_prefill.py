@@ -29,7 +29,10 @@ def shapes():
         hook.remove()
 
 
-@pytest.mark.parametrize("family", ["qwen3", "mistral", "gemma3", "phi3_longrope"])
+@pytest.mark.parametrize("family", [
+    "qwen3", "mistral", "gemma3", "phi3_longrope", "llama_dynamic", "phi", "gpt_neox", "gptj",
+    "cohere2", "glm4", "smollm3", "qwen3_moe", "gpt_oss",
+])  # fmt: skip
 def test_a_line_gives_what_a_padded_batch_gives(family):
     one = engine(family)
     first, second = (  # each fills up last pages of its own
