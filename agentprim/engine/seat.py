@@ -20,6 +20,7 @@ class Call:
         key: What calls must have in common to run as one.
         run: Called with columns; returns a list with one entry for each row.
         columns: What rows differ in, one entry a row.
+        short: Whether it takes one forward pass.
         answered: Whether there is `found`, one entry a row, or `error`.
         seconds: Its share of the time that its batches took.
     """
@@ -27,6 +28,7 @@ class Call:
     key: Hashable
     run: Callable[..., list]
     columns: tuple[Sequence, ...]
+    short: bool
     answered: bool = False
     found: list | None = None
     error: Exception | None = None
@@ -37,10 +39,15 @@ class Call:
         return len(self.columns[0])
 
 
-def batched(key: Hashable, run: Callable[..., list], *columns: Sequence) -> list:
-    """Run a call: of a job, in one batch with equal calls of others; else at once."""
+def batched(
+    key: Hashable, run: Callable[..., list], *columns: Sequence, short: bool = False
+) -> list:
+    """Run a call: of a job, in one batch with equal calls of others; else at once.
+
+    Arguments are those of `Call`.
+    """
     seat = _seat.get()
-    return run(*columns) if seat is None else seat.wait(Call(key, run, columns))
+    return run(*columns) if seat is None else seat.wait(Call(key, run, columns, short))
 
 
 @contextmanager

@@ -58,17 +58,25 @@ def _turn(seats: list[Seat], *, strict: bool) -> None:
             if back := [other for other in seats if other.held]:
                 back[0].held = False  # there is room for one more
     running = [seat for seat in running if not seat.over]
-    groups: dict[Hashable, list[Call]] = {}
-    for seat in running:
-        groups.setdefault(seat.call.key, []).append(seat.call)
-    for group in groups.values():
-        _run(group)
+    for short in (True, False):  # short ones first, so that more jobs meet at long ones
+        _answer([seat.call for seat in running if seat.call.short == short])
+        if any(seat.call.answered for seat in running):
+            break
     if running and all(seat.waits for seat in running):
         last = running[-1]
         if len(running) > 1:
             seats[seats.index(last)] = last.again()
         else:
             _run([last.call], alone=True)
+
+
+def _answer(calls: list[Call]) -> None:
+    """Run calls, equal ones as one batch."""
+    groups: dict[Hashable, list[Call]] = {}
+    for call in calls:
+        groups.setdefault(call.key, []).append(call)
+    for group in groups.values():
+        _run(group)
 
 
 def _run(group: list[Call], *, alone: bool = False) -> None:
@@ -80,7 +88,8 @@ def _run(group: list[Call], *, alone: bool = False) -> None:
     columns = zip(*(call.columns for call in group), strict=True)
     try:
         # in one batch with others where the caller is a job itself
-        found = batched(group[0].key, group[0].run, *(list(chain(*parts)) for parts in columns))
+        rows = [list(chain(*parts)) for parts in columns]
+        found = batched(group[0].key, group[0].run, *rows, short=group[0].short)
     except Exception as error:
         if len(group) == 1 and (alone or not isinstance(error, PoolExhausted)):
             fault = error

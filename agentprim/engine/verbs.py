@@ -25,7 +25,7 @@ def prefill(engine: "Engine", ids: list[list[int]], kvs: list[KV]) -> list[KV]:
     def run(ids: list, kvs: list) -> list[KV]:
         return reading.prefill(engine, ids, kvs)
 
-    return batched(("prefill", id(engine)), run, ids, kvs)
+    return batched(("prefill", id(engine)), run, ids, kvs, short=True)
 
 
 def generate(

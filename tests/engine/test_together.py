@@ -94,6 +94,18 @@ def test_calls_that_differ_in_more_than_rows_run_one_after_the_other(passes):
     assert passes == [2] * 2 + [1] * 3
 
 
+def test_jobs_that_are_behind_catch_up_before_a_long_call(passes):
+    one = engine()
+    kv = one.prefill(A)
+
+    def behind():
+        return one.latent(one.prefill(Q, one.prefill(Q, kv)), 3)
+
+    passes.clear()
+    ap.together(lambda: one.latent(kv, 3), behind)
+    assert passes == [1, 1] + [2] * 3
+
+
 def test_jobs_of_jobs_meet_too(passes):
     parts = [A[:5], Q, B[:5], A[5:10], A[3:8]]
     read = [lambda ids=ids: engine().prefill(ids) for ids in parts]
