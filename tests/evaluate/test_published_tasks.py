@@ -168,6 +168,8 @@ def test_rows_of_the_hub_bring_their_tests(tmp_path):
            "test_imports": ["import math"], "test_list": ["assert double(1) == 2"],
            "test": "assert double(math.floor(2.5)) == 4"}  # fmt: skip
     (item,) = task("mbpp_plus").load(made_up(tmp_path / "made_up.jsonl", [row]), None, 0)
+    # the prompt alone does not say what the tests call
+    assert item.question.endswith("Double it.\nassert double(1) == 2")
     assert task("mbpp_plus").grade(item, "def double(x):\n    return x + x").correct
     assert not task("mbpp_plus").grade(item, "def double(x):\n    return x").correct
 

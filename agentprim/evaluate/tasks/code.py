@@ -24,7 +24,8 @@ class PlusTask:
     What a test expects is computed by the reference solution, and compared, as EvalPlus does it;
     memory is limited to 4 GiB as there. Where EvalPlus limits each test, all tests of a program
     here have one limit together: the larger of `limits.seconds` and four times what the reference
-    solution takes. Rows of the hub bring their tests as a program, which is run as it is.
+    solution takes. Rows of the hub bring their tests as a program, which is run as it is; where
+    their prompts do not name the function, the first example is told, as EvalPlus's own prompts do.
 
     Attributes:
         name: As on the command line.
@@ -59,9 +60,10 @@ class PlusTask:
         else:
             imports = row.get("test_imports") or []
             more["test"] = "\n".join([*imports, row["test"]])
-        return Item(
-            id=str(row["task_id"]), question=_ASK + prompt.strip(), answer=solution, more=more
-        )
+        told = prompt.strip()
+        if f"{entry}(" not in told:  # nobody could know what the tests call
+            told = "\n".join([told, *(row.get("test_list") or [])[:1]])
+        return Item(id=str(row["task_id"]), question=_ASK + told, answer=solution, more=more)
 
     def grade(self, item: Item, text: str) -> Grade:
         """Run the program of an answer; `scores["base"]` says whether the base tests passed."""
