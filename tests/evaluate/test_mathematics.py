@@ -28,6 +28,12 @@ from agentprim.evaluate.tasks.mathematics import grade_mathematics  # noqa: E402
         ("6+9i", "\\boxed{9i + 6}"),
         ("204", "It takes $204$ minutes."),
         ("70", "The answer is: **70**"),
+        ("\\frac{1}{2}", "The answer is $\\frac12$. I hope this answers the question."),
+        ("\\sqrt{2}", "The final answer is $\\sqrt{2}$. My answer was checked twice."),
+        ("7", "Therefore, the answer is\n\\[\n7.\n\\]"),
+        ("36", "The answer is $\\$36$."),
+        ("7", "The answer to 3 + 4 is 7."),
+        ("5", "Answer\n\n5"),
     ],
 )
 def test_what_means_the_same_is_right(gold, text):

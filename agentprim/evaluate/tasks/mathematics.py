@@ -7,8 +7,13 @@ from agentprim.evaluate.base import Grade
 from agentprim.evaluate.tasks.boxed import last_boxed
 from agentprim.evaluate.tasks.numbers import last_number
 
-_SAID = re.compile(r"(?i:answer)(?:\s+is)?\s*:?\s*(.+?)(?:\.?\s*$|\.\s)", re.MULTILINE)
-_FORMULA = re.compile(r"\$\$?(.+?)\$\$?|\\\((.+?)\\\)|\\\[(.+?)\\\]", re.DOTALL)
+_SAID = re.compile(
+    r"\banswer\b(?:(?:\s+to\b[^.\n]*?)?\s+(?:is|are|would be|must be)\b|[*\s]*[:=]|\**[ \t]*\n)"
+    r"\s*:?\**\s*",
+    re.IGNORECASE,
+)
+_SENTENCE = re.compile(r".*?(?=\.?\s*$|\.\s)", re.MULTILINE)
+_FORMULA = re.compile(r"\$\$?((?:\\.|[^\\$])+?)\$\$?|\\\((.+?)\\\)|\\\[(.+?)\\\]", re.DOTALL)
 _WRAP = re.compile(r"\\(?:text|mathrm|textbf|mathbf|operatorname)\s*\{([^{}]*)\}")
 _IDLE = re.compile(r"\\(?:left|right|displaystyle|[!,;: ])|[\s$%]|\\%|\^\\circ|\^\{\\circ\}")
 _NUMBER = re.compile(r"-?\\?\$?-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?\.?")
@@ -17,8 +22,9 @@ _NUMBER = re.compile(r"-?\\?\$?-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?\.?")
 def grade_mathematics(gold: str, text: str) -> Grade:
     r"""Grade an answer: right where it is the same text, or the same in mathematics.
 
-    What is compared is the last `\boxed`, otherwise what follows "answer is", otherwise the last
-    formula, otherwise the last number. Both sides are read by the same functions.
+    What is compared is the last `\boxed`, otherwise what follows the last "answer is" or "answer:"
+    that an expression follows, otherwise the last formula, otherwise the last number. Both sides
+    are read by the same functions.
 
     Args:
         gold: A LaTeX expression, without dollar signs.
@@ -39,14 +45,30 @@ def final_expression(text: str) -> str | None:
     boxed = last_boxed(text)
     if boxed:
         return boxed
-    said = [match[1].strip() for match in _SAID.finditer(text)]
-    tail = said[-1] if said else text
-    formulas = [next(filter(None, match.groups())) for match in _FORMULA.finditer(tail)]
+    for said in reversed(list(_SAID.finditer(text))):
+        stated = _stated(text[said.end() :])
+        if stated:
+            return stated
+    formulas = _formulas(text)
+    return formulas[-1] if formulas else last_number(text)
+
+
+def _stated(rest: str) -> str | None:
+    """Return the expression of the sentence that a text begins with, or None."""
+    begins = _FORMULA.match(rest)  # which may go over several lines
+    end = max(_SENTENCE.match(rest).end(), begins.end() if begins else 0)
+    tail = rest[:end].strip("*` \n")
+    formulas = _formulas(tail)
     if formulas:
-        return formulas[-1].strip()
-    if said and len(said[-1]) <= 40 and re.search(r"[\d\\^=+*/]", said[-1]):
-        return said[-1].strip("*` ")
-    return last_number(tail) or last_number(text)
+        return formulas[-1]
+    if len(tail) <= 40 and re.search(r"[\d\\^=+*/]", tail):
+        return tail
+    return last_number(tail)
+
+
+def _formulas(text: str) -> list[str]:
+    found = (next(filter(None, match.groups())) for match in _FORMULA.finditer(text))
+    return [formula.strip() for formula in found]
 
 
 def comparable(text: str) -> str | None:
