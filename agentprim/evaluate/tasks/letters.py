@@ -12,9 +12,10 @@ LETTERS = "ABCDEFGHIJ"
 def choose_option(text: str, options: Sequence[str]) -> str | None:
     """Return the letter of the option that an answer names, or None.
 
-    In this order: the last box; the last "answer is" (or "answer:", "option", "choice"); the text
-    as a whole, where it is a letter, begins with one as lists do, or is an option's text; the last
-    letter in brackets; the only option whose text occurs.
+    In this order: the last box; the last "answer is" or "answer:"; the last "B is correct"; the
+    last "option" or "choice" that is not called wrong; the text as a whole, where it is a letter,
+    begins with one as lists do, or is an option's text; the last letter in brackets; the only
+    option whose text occurs.
 
     Args:
         text: What a model wrote.
@@ -26,28 +27,45 @@ def choose_option(text: str, options: Sequence[str]) -> str | None:
         found = _whole(re.sub(r"\\text\w*\{([^{}]*)\}", r"\1", boxed), options, letters)
         if found:
             return found
-    for tail in reversed(_statements(text)):
-        found = _leading(tail, letters) or _only(tail.split("\n")[0], options, letters)
-        if found:
-            return found
     return (
-        _whole(text, options, letters)
+        _stated(text, "answer", options, letters)
+        or _called_right(text, letters)
+        or _stated(text, "option|choice", options, letters)
+        or _whole(text, options, letters)
         or _listed(text, letters)
         or _bracketed(text, letters)
         or _only(text, options, letters)
     )
 
 
-def _statements(text: str) -> list[str]:
-    """List what follows each statement of an answer."""
-    said = re.compile(r"(?i:\b(?:answer|option|choice))(?:\s+(?i:is|would be|must be))?\W{0,6}")
-    return [text[match.end() - 1 :].lstrip(": \t\n") for match in said.finditer(text)]
+def _stated(text: str, word: str, options: Sequence[str], letters: str) -> str | None:
+    """Return the option of the last statement of an answer that names one."""
+    said = re.compile(rf"\b(?i:{word})(?:\s+(?i:is|would be|must be))?\W{{0,6}}")
+    for match in reversed(list(said.finditer(text))):
+        tail = text[match.end() - 1 :].lstrip(": \t\n")
+        found = _leading(tail, letters) or _only(tail.split("\n")[0], options, letters)
+        if found:
+            return found
+    return None
+
+
+def _called_right(text: str, letters: str) -> str | None:
+    said = rf"(?<![\w'’-])([{letters}])\W{{1,4}}(?i:is\s+(?:the\s+)?(?:correct|right|best))\b"
+    found = re.findall(said, text)
+    return found[-1] if found else None
 
 
 def _leading(text: str, letters: str) -> str | None:
-    """Return the letter that a text begins with, where it is one and not a word's."""
-    match = re.match(rf"[\s*(\[:_`\"']*(?:(?i:option)\s+)?\(?([{letters}])(?![\w'’-])", text)
-    return match[1] if match else None
+    """Return the letter that a text begins with, where it is one and not a word's.
+
+    A small one counts where nothing of a sentence follows: "a disease" names no option. Nor does
+    one that is said to be wrong.
+    """
+    front = r"[\s*(\[:_`\"']*(?:(?i:option)\s+)?\(?"
+    wrong = r"(?!\W{1,4}(?i:(?:is|are)\s+(?:not|wrong|incorrect|false)))"
+    match = re.match(rf"{front}([{letters}])(?![\w'’-]){wrong}", text)
+    match = match or re.match(rf"{front}([{letters.lower()}])(?=[.):\]*]*\s*(?:\n|$))", text)
+    return match[1].upper() if match else None
 
 
 def _whole(text: str, options: Sequence[str], letters: str) -> str | None:
