@@ -2,12 +2,12 @@
 
 import time
 from dataclasses import asdict
-from functools import partial
 
 import torch
 
+from agentprim.agent.aloud import aloud
 from agentprim.engine import Engine, Output
-from agentprim.evaluate.base import Item, Method, Task
+from agentprim.evaluate.base import Extract, Item, Method, Task
 from agentprim.evaluate.job import Job, ask, material, seed_of
 from agentprim.workflow.lite.detection import looks
 
@@ -48,7 +48,7 @@ def _batch(
     else:
         given, more = [item.question for item in job.items], {}
     if getattr(method, "takes_extracts", False) and hasattr(task, "extract"):
-        more["extracts"] = [partial(task.extract, item) for item in job.items]
+        more["extracts"] = [_extract(task, item) for item in job.items]
     pools = [engine.pool]
     if getattr(method, "takes_expert", False) and expert is not None:
         more["expert"] = expert
@@ -85,9 +85,13 @@ def _nonzero(cost: dict) -> dict:
     return {name: value for name, value in cost.items() if value}
 
 
+def _extract(task: Task, item: Item) -> Extract:
+    return lambda text: task.extract(item, aloud(text))
+
+
 def _graded(task: Task, item: Item, text: str) -> dict:
     try:
-        grade = task.grade(item, text)
+        grade = task.grade(item, aloud(text))
     except Exception as error:
         return {"failed": f"grading: {type(error).__name__}: {' '.join(str(error).split())}"}
     return {

@@ -54,6 +54,8 @@ class Task(Protocol):
     which equal answers are equal texts, read by the code that grades it; None where it finds no
     answer. Methods that vote compare by it. It must not look at `item.answer`.
 
+    Both are given what a model said aloud: reasoning before a closing tag is cut off.
+
     Attributes:
         name: As on the command line.
         about: One line: what it is, where it comes from, and whether data here are real.

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Mapping, Sequence
 
+from agentprim.agent.aloud import aloud
+
 SCORES = re.compile(r"\[\s*([1-5](?:\s*,\s*[1-5])*)\s*\]")
 
 
@@ -16,7 +18,7 @@ def read_scores(text: str, count: int) -> tuple[list[int], str]:
     Returns:
         The scores, zeros where there are not as many, and the rest of the reply.
     """
-    found = SCORES.search(text)
+    found = SCORES.search(text, len(text) - len(aloud(text)))
     scores = [int(one) for one in found.group(1).split(",")] if found else []
     if not count or len(scores) != count:
         return [0] * count, text

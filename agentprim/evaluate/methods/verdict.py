@@ -1,6 +1,8 @@
-"""Verdicts: read from a reply in words what it decided."""
+"""Verdicts: read from a reply in words what it decided, behind its reasoning."""
 
 import re
+
+from agentprim.agent.aloud import aloud
 
 
 def opens(text: str, word: str) -> bool:
@@ -10,14 +12,14 @@ def opens(text: str, word: str) -> bool:
     sign" says that something is wrong.
     """
     beginning = rf"\W*(?:{word.upper()}\b|(?i:{word})\s*(?:[.!,:;\])*\n]|$))"
-    return re.match(beginning, text) is not None
+    return re.match(beginning, aloud(text)) is not None
 
 
 def listed(text: str) -> list[str]:
     """Return the entries of a numbered or bulleted list in a text."""
-    return [one.strip() for one in re.findall(r"(?m)^\s*(?:\d+[.):]|[-*•])\s*(\S.*)$", text)]
+    return [one.strip() for one in re.findall(r"(?m)^\s*(?:\d+[.):]|[-*•])\s*(\S.*)$", aloud(text))]
 
 
 def numbers(text: str) -> list[int]:
     """Return all whole numbers of a text, in order."""
-    return [int(one) for one in re.findall(r"\d+", text)]
+    return [int(one) for one in re.findall(r"\d+", aloud(text))]

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from agentprim.agent.aloud import aloud
 from agentprim.decide import Decider, choose
 from agentprim.workflow.lite import prompts
 from agentprim.workflow.lite.artifact import Artifact, transcript
@@ -68,7 +69,8 @@ def _in_words(task: Task, flow, options: list[str]) -> Steps:
 
 
 def named(text: str, options: Sequence[str]) -> str | None:
-    """Find the option that a text names first; the longest where two begin at one place."""
+    """Find the option that a text names first behind its reasoning; of two there the longest."""
+    text = aloud(text)
     places: list[tuple[int, int, Any]] = []
     for option in options:
         found = re.search(rf"(?<!\w){re.escape(option)}(?!\w)", text, re.IGNORECASE)

@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 
+from agentprim.agent.aloud import aloud
 from agentprim.decide import judge
 from agentprim.workflow.lite import prompts
 from agentprim.workflow.lite.artifact import Artifact, transcript
@@ -57,6 +58,6 @@ def screen(task: Task, flow, artifact: Artifact, expert: Expert) -> Steps:
 
 
 def accepts(review: str) -> bool:
-    """Tell whether a review accepts: its first word is ACCEPT, and no `not` follows."""
-    words = re.findall(r"[a-z']+", review.lower())
+    """Tell whether a review accepts: its first word aloud is ACCEPT, and no `not` follows."""
+    words = re.findall(r"[a-z']+", aloud(review).lower())
     return words[:1] in (["accept"], ["accepted"]) and "not" not in words

@@ -18,6 +18,8 @@ from agentprim.evaluate.methods.verdict import listed, opens
         ("", None),
         (" \n", None),
         ("...", None),
+        ("<think>\\boxed{3}</think>It is 7.", "7"),
+        ("<think>It is 4, or", "4"),
     ],
 )
 def test_the_default_reads_the_answer_of_a_text(text, answer):
@@ -37,6 +39,7 @@ def test_a_majority_is_the_first_text_of_the_most_frequent_answer():
         ("CORRECT", True), ("Correct.", True), ("**CORRECT**", True), ("correct\nbecause", True),
         ("CORRECT because", True), ("Correct the sign.", False), ("INCORRECT", False),
         ("It is correct.", False), ("", False),
+        ("Is it? CORRECT or wrong?\n</think>\n\nCORRECT", True), ("CORRECT?</think>No.", False),
     ],
 )  # fmt: skip
 def test_a_verdict_is_a_first_word_that_stands_alone(text, told):
@@ -47,11 +50,13 @@ def test_entries_of_a_list_are_found_between_other_lines():
     assert listed("Sure:\n1. A chemist\n 2) a judge \n- a nurse\n\nDone") == [
         "A chemist", "a judge", "a nurse",
     ]  # fmt: skip
+    assert listed("1. Who is needed?</think>1. A chemist") == ["A chemist"]
 
 
 def test_scores_are_read_where_there_are_as_many_as_answers():
     assert read_scores("[3, 5] It is 4.", 2) == ([3, 5], " It is 4.")
     assert read_scores("[3, 5, 1] It is 4.", 2) == ([0, 0], "[3, 5, 1] It is 4.")
+    assert read_scores("[1, 1]?</think>[3, 5] It is 4.", 2) == ([3, 5], "[1, 1]?</think> It is 4.")
     assert read_scores("[9, 9] It is 4.", 2) == ([0, 0], "[9, 9] It is 4.")
 
 

@@ -7,7 +7,7 @@ import pytest
 from agentprim import Engine, Output
 from agentprim.evaluate import methods
 from agentprim.evaluate.answer import answer
-from agentprim.evaluate.base import Item, Limits
+from agentprim.evaluate.base import Grade, Item, Limits
 from agentprim.evaluate.handed import READER
 from agentprim.evaluate.job import Job, batches, seed_of
 from tests.evaluate.run.conftest import changed
@@ -73,6 +73,26 @@ def test_an_answer_that_cannot_be_graded_keeps_its_text(engine):
     row = answer(engine, Letters(), method("single"), job("ungradable"))[0]
     assert row["failed"] == "grading: RuntimeError: no grade" and "text" in row
     assert "correct" not in row
+
+
+def test_what_a_model_said_to_itself_is_not_graded_nor_compared(engine):
+    class Verdict(Letters):
+        def extract(self, item, text):
+            return text.strip()
+
+        def grade(self, item, text):
+            return Grade(correct=text.strip() == "No", extracted=text)
+
+    class Thinks:
+        takes_extracts = True
+
+        def __call__(self, engine, questions, limits, seeds, extracts):
+            text = "<think>Yes or No?</think>\n\nNo"
+            assert extracts[0](text) == "No"
+            return [Output(text)]
+
+    (row,) = answer(engine, Verdict(), Thinks(), job("a"))
+    assert row.get("correct") and row["text"].startswith("<think>")
 
 
 def test_a_method_that_answers_too_few_fails(engine):

@@ -79,7 +79,7 @@ def test_it_changes_with_modules_that_are_imported_and_with_no_others(copy, chan
 def test_a_module_from_elsewhere_counts_with_what_it_imports_of_ours(tmp_path):
     own = tmp_path / "own.py"
     own.write_text("def go():\n    import agentprim.evaluate.methods.verdict\n")
-    assert {file.name for file in closure(own, ROOT)} == {"own.py", "verdict.py"}
+    assert {file.name for file in closure(own, ROOT)} == {"own.py", "verdict.py", "aloud.py"}
     assert len(source_digest(stubs.method("single"))) == 16
 
 

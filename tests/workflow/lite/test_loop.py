@@ -136,7 +136,7 @@ def test_a_router_that_fails_is_replaced_by_the_rule():
 
 
 def test_the_router_in_words_names_someone_or_is_replaced():
-    reviewer = Scripted("r", "I think b.", "nobody", "STOP")
+    reviewer = Scripted("r", "a or b?</think>I think b.", "nobody", "STOP")
     flow = LiteWorkflow(
         [Scripted("a", "x"), Scripted("b", "y")], None, reviewer, router="llm", screening="none"
     )
@@ -199,7 +199,8 @@ def test_one_broken_task_of_a_batch_leaves_the_others_alone():
 @pytest.mark.parametrize(
     ("review", "accepted"),
     [("ACCEPT", True), ("Accept.", True), ("accepted", True), ("ACCEPT it? Not yet.", False),
-     ("I accept", False), ("", False), ("No", False)],
+     ("I accept", False), ("", False), ("No", False),
+     ("Is it right, or not?</think>\nACCEPT", True), ("ACCEPT?</think>No", False)],
 )  # fmt: skip
 def test_a_review_accepts_by_its_first_word(review, accepted):
     assert accepts(review) == accepted

@@ -1,0 +1,15 @@
+"""What a model says aloud: its reply without the reasoning before it."""
+
+import re
+
+_END = re.compile(r"</(?:think|thinking|thought|thoughts|reasoning|analysis|reflection)>", re.I)
+
+
+def aloud(text: str) -> str:
+    """Return what stands behind the last closing tag of reasoning; all of a text without one.
+
+    Only closing tags count, since some chat templates open the reasoning in the prompt. So of a
+    reply that was cut off while the model reasoned, all is returned.
+    """
+    ends = [match.end() for match in _END.finditer(text)]
+    return text[ends[-1] :] if ends else text
