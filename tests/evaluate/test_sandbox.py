@@ -137,6 +137,35 @@ print(os.getcwd(), *found)
     assert (tmp_path / "leak").exists() == ("files" not in ran.isolation)
 
 
+def test_processes_files_and_disk_are_limited():
+    code = f"""
+import os, time
+def count(make):
+    for done in range(40):
+        try:
+            make(done)
+        except OSError:
+            return done
+    return 40
+def fork(number):
+    if os.fork() == 0:
+        os.execvp('sleep', ['sleep', '{MARK}'])
+def write(number):
+    with open(f'f{{number}}', 'wb') as file:
+        file.write(bytes(1 << 20))
+held = []
+print(count(write), count(lambda number: held.append(open(os.devnull))), count(fork))
+"""
+    limits = SandboxLimits(seconds=5, processes=8, disk_mib=4, files=24)
+    ran = run_code(code, limits=limits)
+    written, opened, forked = map(int, ran.printed.split())
+    assert ran.ok and opened < 24 and not sleepers()
+    assert written <= 4 or "files" not in ran.isolation
+    assert forked < 8 or "user" not in ran.isolation
+    large = run_code("open('f', 'wb').write(bytes(5 << 20))", limits=limits)
+    assert not large.ok and large.error.startswith("OSError")
+
+
 def test_output_is_cut():
     ran = run_code("print('x' * 1_000_000)", limits=SandboxLimits(output=100))
     assert ran.ok and ran.printed == "x" * 100
