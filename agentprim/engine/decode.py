@@ -79,7 +79,7 @@ def _speak(
     speaker = copy.copy(engine.model)
     speaker.generation_config = GenerationConfig()
     new, held, said = list(ids), list(kvs), 0
-    if is_ragged(engine, ids) and min(map(len, ids)) > 1:
+    if _reads_ahead(engine, ids, kvs):
         # `generate` would pad them; it gets the last token of each
         held, new = prefill(engine, [row[:-1] for row in ids], kvs), [row[-1:] for row in ids]
     while replies.live and said < sampling.max_new_tokens:
@@ -99,6 +99,15 @@ def _speak(
         said = max(map(len, replies.ids))
         replies.drop_ended()
     return held
+
+
+def _reads_ahead(engine: "Engine", ids: list[list[int]], kvs: list[KV]) -> bool:
+    """Tell whether all but the last token of each row is read before `generate` runs."""
+    switch = engine.pool.layout.switch
+    ends = [max(kv.next_position, len(kv)) + len(new) for kv, new in zip(kvs, ids, strict=True)]
+    if switch is not None and max(ends) > switch:
+        return False  # what reaches a switch is read in one pass, all of it by the same tables
+    return is_ragged(engine, ids) and min(map(len, ids)) > 1
 
 
 def _share(engine: "Engine", prompts: list[list[int]]) -> float:

@@ -95,6 +95,32 @@ def test_ragged_prompts_are_answered_as_each_is_alone(options):
         assert (out, out.kv.ids, out.reply_start) == (alone, alone.kv.ids, alone.reply_start)
 
 
+@pytest.mark.parametrize("more", [1, 2])
+def test_a_prompt_that_just_reaches_a_switch_is_read_as_one(more):
+    one = engine("phi3_longrope")
+    long = [3 + i % 90 for i in range(one.pool.layout.switch + more)]
+    out = one.generate([long, A], max_new_tokens=1)[0]
+    assert out.ids == one.generate(long, max_new_tokens=1).ids and out.kv.ids[:-1] == long
+
+
+@pytest.mark.parametrize("family", ["qwen3", "gemma3"])
+def test_gaps_and_shared_places_change_nothing(family):
+    one = engine(family)
+    kv_a, kv_b = one.prefill([A, B])
+    shared = ap.join([kv_b, kv_a, kv_b], offsets="shared")
+    kvs = [kv_a.select([0, 1, 5, 6, 10]), shared, kv_a[:7], kv_a, kv_a]
+    rows = [A + B, Q[:1], Q, A, B[:1]]
+    for kv, ids, got in zip(kvs, rows, prefill(one, rows, kvs), strict=True):
+        alone = one.prefill(ids, kv)
+        assert (got.ids, got.next_position) == (alone.ids, alone.next_position)
+        torch.testing.assert_close(got.hidden, alone.hidden, rtol=1e-3, atol=1e-4)
+        torch.testing.assert_close(one.forward(Q, got), one.forward(Q, alone), rtol=1e-3, atol=1e-3)
+    rows = [A + B, Q, A, Q[:2], B]
+    outs = one.generate(rows, kvs, max_new_tokens=6)
+    for kv, ids, out in zip(kvs, rows, outs, strict=True):
+        assert out == one.generate(ids, kv, max_new_tokens=6)
+
+
 def test_what_does_not_fit_changes_nothing():
     one = engine()
     kv = one.prefill(A[:5])
