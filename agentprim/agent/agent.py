@@ -13,7 +13,7 @@ from agentprim.cache.marks import Mark
 from agentprim.engine import Engine, Output, Repair
 from agentprim.engine.chat import Chat, Message
 from agentprim.engine.sampling import Sampling
-from agentprim.engine.seat import apart, now
+from agentprim.engine.seat import alone, now
 from agentprim.errors import UNROTATED, NotRotated
 from agentprim.trust.auto import Auto
 
@@ -207,7 +207,10 @@ class Agent:
 
     def prepare(self) -> int:
         """Prefill the system prompt if that was not done yet; return the tokens computed now."""
-        with self._lock, apart():
+        return 0 if self._system_kv is not None else alone(self._prepare)
+
+    def _prepare(self) -> int:
+        with self._lock:
             if self._system_kv is not None:
                 return 0
             ids = self.system_ids

@@ -10,8 +10,9 @@ from agentprim.agent.terms import Terms
 from agentprim.cache.join import concatenate
 from agentprim.cache.kv import KV
 from agentprim.engine import Event
-from agentprim.engine.repair import Repair, Repaired, repair
+from agentprim.engine.repair import Repair, Repaired
 from agentprim.engine.seat import now
+from agentprim.engine.verbs import repair
 from agentprim.trust.auto import look_up
 
 if TYPE_CHECKING:

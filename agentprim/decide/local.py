@@ -14,6 +14,7 @@ from agentprim.engine.chat import Chat
 from agentprim.engine.decode import eos_ids
 from agentprim.engine.pack import can_pack, read_packed
 from agentprim.engine.read import read
+from agentprim.engine.seat import alone
 
 INSTRUCTIONS = "Judge what you are given. Answer with one of the options and nothing else."
 
@@ -97,9 +98,10 @@ class Local:
             for option in question.options
         ]
         passes = self._in_one_pass if can_pack(self.engine) else self._in_two_passes
+        read_out = alone(lambda: passes(kvs, turns, rows))
         log_probs: list[list[float]] = [[] for _ in questions]
         tokens = [len(turn) for turn in turns]
-        for (number, ids), (before, after) in zip(rows, passes(kvs, turns, rows), strict=True):
+        for (number, ids), (before, after) in zip(rows, read_out, strict=True):
             log_probs[number].append(sequence_log_prob(before, after, ids, self._ends))
             tokens[number] += len(ids)
         return [

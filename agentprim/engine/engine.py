@@ -18,7 +18,7 @@ from agentprim.engine.head import Head
 from agentprim.engine.latent import Method, Realigner
 from agentprim.engine.peek import peek
 from agentprim.engine.read import forward, recompute_last
-from agentprim.engine.repair import Repair, repair
+from agentprim.engine.repair import Repair
 from agentprim.engine.sampling import Sampling
 from agentprim.engine.think import check_steps
 
@@ -248,7 +248,7 @@ class Engine:
             PoolExhausted: The pool is too small; nothing has changed.
         """
         how = Repair(first=first, share=share, layer=layer, measure=measure)
-        found = [one.kv for one in repair(self, list_kvs(kv, self.pool), how)]
+        found = [one.kv for one in verbs.repair(self, list_kvs(kv, self.pool), how)]
         return found[0] if isinstance(kv, KV) else found
 
     @property

@@ -1,13 +1,17 @@
 """Seats: a job that runs in turns with others, and waits wherever it calls the engine."""
 
 import time
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import ExitStack
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
-from threading import Semaphore, Thread
+from functools import partial
+from threading import Semaphore, Thread, current_thread
+from typing import TypeVar
 
 import torch
+
+T = TypeVar("T")
 
 _seat: ContextVar["Seat | None"] = ContextVar("seat", default=None)
 
@@ -20,7 +24,7 @@ class Call:
         key: What calls must have in common to run as one.
         run: Called with columns; returns a list with one entry for each row.
         columns: What rows differ in, one entry a row.
-        short: Whether it takes one forward pass.
+        short: Whether it takes a forward pass or two.
         answered: Whether there is `found`, one entry a row, or `error`.
         seconds: Its share of the time that its batches took.
     """
@@ -47,17 +51,17 @@ def batched(
     Arguments are those of `Call`.
     """
     seat = _seat.get()
-    return run(*columns) if seat is None else seat.wait(Call(key, run, columns, short))
+    if seat is None or not seat.is_here:
+        return run(*columns)
+    return seat.wait(Call(key, run, columns, short))
 
 
-@contextmanager
-def apart() -> Iterator[None]:
-    """Let calls inside run at once, as a caller that holds a lock must."""
-    token = _seat.set(None)
-    try:
-        yield
-    finally:
-        _seat.reset(token)
+def alone(run: Callable[[], T]) -> T:
+    """Run a function while every job waits: it may hold a lock while it calls an engine.
+
+    Where the pool is too small for it, it waits and runs anew, as any call does.
+    """
+    return batched(object(), lambda _: [run()], [None], short=True)[0]
 
 
 def now() -> float:
@@ -86,13 +90,18 @@ class Seat:
         self.over, self.found, self.error, self.lag = False, None, None, 0.0
         self._unwanted = False
         self._go, self._rest = Semaphore(0), Semaphore(0)
-        work = (copy_context().run, self._work, job, _thread_state())
-        self._thread = Thread(target=work[0], args=work[1:], daemon=True)
+        self._begin = partial(copy_context().run, self._work, job, _thread_state())
+        self._thread: Thread | None = None
 
     @property
     def waits(self) -> bool:
         """Whether it has a call without an answer."""
         return self.call is not None and not self.call.answered
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the job itself asks, and not a thread to which it has handed its context."""
+        return self._thread is current_thread()
 
     def again(self) -> "Seat":
         """Unwind it; return one for the same job that is held back."""
@@ -101,17 +110,19 @@ class Seat:
 
     def resume(self) -> None:
         """Let it run until it waits or ends."""
-        if self._thread.ident is None:
-            self._thread.start()
+        if self._thread is None:
+            thread = Thread(target=self._begin, daemon=True)
+            thread.start()
+            self._thread, self._begin = thread, None
         self._go.release()
         self._rest.acquire()
 
     def leave(self) -> None:
         """Unwind it where it has begun and not ended, and forget what came of it."""
         self._unwanted = True
-        while self._thread.ident is not None and not self.over:
+        while self._thread is not None and not self.over:
             self.resume()
-        self.call = self.found = self.error = None
+        self.call = self.found = self.error = self._begin = None  # which knows this seat
 
     def wait(self, call: Call) -> list:
         """Hand a call to the owner; called by the job."""
@@ -150,11 +161,17 @@ def _thread_state() -> Callable[[], ExitStack]:
     """Return what makes another thread compute as this one does: torch keeps that by thread."""
     grad, inference = torch.is_grad_enabled(), torch.is_inference_mode_enabled()
     stream = torch.cuda.current_stream() if torch.cuda.is_initialized() else None
+    casts = [
+        (kind, torch.get_autocast_dtype(kind))
+        for kind in ("cpu", "cuda") if torch.is_autocast_enabled(kind)
+    ]  # fmt: skip
 
     def enter() -> ExitStack:
         stack = ExitStack()
         stack.enter_context(torch.inference_mode(inference))
         stack.enter_context(torch.set_grad_enabled(grad))
+        for kind, dtype in casts:
+            stack.enter_context(torch.autocast(kind, dtype))
         if stream is not None:
             stack.enter_context(torch.cuda.stream(stream))
         return stack

@@ -22,8 +22,8 @@ def together(*jobs: Callable[[], object], return_exceptions: bool = False) -> li
     after the other.
 
     A call for which the pool is too small waits. Where all of them wait, the last job is unwound,
-    and begins again when another one has ended: so jobs must be repeatable, and those that have
-    room one after the other have room together.
+    and begins again when another one has ended, as does one that ends for want of room elsewhere:
+    so jobs must be repeatable, and those that have room one after the other have room together.
 
     Args:
         jobs: Functions without arguments.
@@ -53,7 +53,11 @@ def _turn(seats: list[Seat], *, strict: bool) -> None:
         if not seat.waits:
             seat.resume()
         if seat.over:
-            if strict and seat.error is not None:
+            others = [one for one in seats if not (one.over or one.held)]
+            if others and isinstance(seat.error, PoolExhausted):
+                seats[seats.index(seat)] = seat.again()
+                continue
+            if seat.error is not None and (strict or not isinstance(seat.error, Exception)):
                 raise seat.error
             if back := [other for other in seats if other.held]:
                 back[0].held = False  # there is room for one more

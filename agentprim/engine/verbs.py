@@ -1,7 +1,9 @@
 """The verbs on rows of ids and KVs, so that calls of several jobs run as one batch."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import replace
+from functools import partial
+from operator import add
 from typing import TYPE_CHECKING
 
 from agentprim.cache.kv import KV
@@ -9,9 +11,12 @@ from agentprim.engine import decode
 from agentprim.engine import prefill as reading
 from agentprim.engine.batch import read_seeds
 from agentprim.engine.output import Output
+from agentprim.engine.repair import Repair, Repaired
+from agentprim.engine.repair import repair as recompute
 from agentprim.engine.sampling import Sampling
 from agentprim.engine.seat import batched
 from agentprim.engine.think import think
+from agentprim.engine.voice import Voice
 
 if TYPE_CHECKING:
     from agentprim.engine.engine import Engine
@@ -25,7 +30,8 @@ def prefill(engine: "Engine", ids: list[list[int]], kvs: list[KV]) -> list[KV]:
     def run(ids: list, kvs: list) -> list[KV]:
         return reading.prefill(engine, ids, kvs)
 
-    return batched(("prefill", id(engine)), run, ids, kvs, short=True)
+    key = ("prefill", id(engine), _tables(engine, kvs, map(len, ids)))
+    return batched(key, run, ids, kvs, short=True)
 
 
 def generate(
@@ -41,14 +47,17 @@ def generate(
         own = replace(
             shared,
             seed=None if None in seeds else seeds,
-            constraint=constraints if any(constraints) else None,
+            constraint=constraints if any(one is not None for one in constraints) else None,
         )
-        said = (lambda row, text: voices[row](text)) if any(voices) else None
+        spoken = [voice and voice.attempt() for voice in voices]
+        said = (lambda row, text: spoken[row](text)) if any(spoken) else None
         return decode.generate(engine, ids, kvs, own, emit=said, suffix=suffix)
 
-    voices = [emit and (lambda text, row=row: emit(row, text)) for row in range(len(ids))]
+    voices = [emit if emit is None else Voice(partial(emit, row)) for row in range(len(ids))]
+    more = sampling.max_new_tokens + len(suffix)
     key = (
         "generate", id(engine), repr(shared), tuple(suffix), sampling.seed is None, emit is None,
+        _tables(engine, kvs, [len(row) + more for row in ids]),
     )  # fmt: skip
     return batched(key, run, ids, kvs, seeds, constraints, voices)
 
@@ -63,5 +72,31 @@ def latent(
         return think(engine, kvs, steps, settle=settle, spread=spread, seed=seed)
 
     seeds = read_seeds(seed, len(kvs)) or [None] * len(kvs)
-    key = ("latent", id(engine), steps, settle, spread, seed is None)
+    tables = _tables(engine, kvs, [steps] * len(kvs))
+    key = ("latent", id(engine), steps, settle, spread, seed is None, tables)
     return batched(key, run, kvs, seeds)
+
+
+def repair(engine: "Engine", kvs: list[KV], how: Repair) -> list[Repaired]:
+    """Recompute tokens of joined KVs; see `Engine.repair`."""
+
+    def run(kvs: list) -> list[Repaired]:
+        return recompute(engine, kvs, how)
+
+    return batched(("repair", id(engine), how), run, kvs, short=True) if kvs else []
+
+
+def _tables(engine: "Engine", kvs: list[KV], counts: Iterable[int]) -> Hashable:
+    """Tell by which tables a call turns keys: equal for calls that may run as one.
+
+    Beyond what is proved, the farthest row of a batch may decide for all: such a call stays alone.
+
+    Args:
+        engine: The model.
+        kvs: What is cached.
+        counts: Most tokens that come behind each.
+    """
+    rope = engine.pool.layout.rope
+    begins = (max(kv.next_position, len(kv)) for kv in kvs)
+    last = max(map(add, begins, counts), default=0) - 1
+    return None if rope is None or last <= rope.max_position else object()

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from agentprim.engine.seat import alone
 from agentprim.organizer.builtin import builtin
 from agentprim.organizer.entry import Entry
 from agentprim.organizer.rank import Embed, Vectors, Words
@@ -159,6 +160,9 @@ class KnowledgePool:
 
     def _current(self) -> tuple[dict[str, Entry], Words | Vectors]:
         """Return entries and their index, made anew where anyone changed the file."""
+        return alone(self._read) if self._embed else self._read()
+
+    def _read(self) -> tuple[dict[str, Entry], Words | Vectors]:
         with self._lock:
             if self._seen is None or self._seen[0] != self._store.version():
                 number, added, removed = self._store.read()
