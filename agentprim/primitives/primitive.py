@@ -3,12 +3,14 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from agentprim.agent.agent import INNERS
 from agentprim.agent.context import check
 from agentprim.agent.rows import read_contexts, read_rows, read_seeds
 from agentprim.engine import Engine, Event, Output, Repair, Usage
 from agentprim.engine.chat import Message
+from agentprim.engine.voice import Voice
 from agentprim.primitives.prompts import said, worded
 from agentprim.trust.auto import Auto
 
@@ -147,13 +149,17 @@ class Primitive(ABC):
         """
         seed = sampling.pop("seed", None)
         items, single = self._items(x, context, samples, seed, join, carry, offsets, rotate)
+        # what has to begin again says nothing twice
+        voices = {
+            item.row: Voice(stream if single else partial(stream, item.row))
+            for item in items if stream is not None
+        }  # fmt: skip
 
         def speak(agent, rows: list[Item], turns: list, contexts: list, most=None) -> list[Output]:
             emit = None
-            if stream is not None and single:
-                emit = lambda _, text: stream(text)  # noqa: E731
-            elif stream is not None:
-                emit = lambda number, text: stream(rows[number].row, text)  # noqa: E731
+            if stream is not None:
+                spoken = [voices[item.row].attempt() for item in rows]
+                emit = lambda number, text: spoken[number](text)  # noqa: E731
             more = {**self._hands(rows), **_ended(sampling, most)}
             return agent(turns, context=contexts, stream=emit, **more)
 

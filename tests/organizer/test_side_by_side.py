@@ -8,6 +8,7 @@ import pytest
 from agentprim import Engine, PlanError, System
 from agentprim.engine import Usage
 from agentprim.organizer.proposal import Proposal
+from agentprim.workflow.build import Agents
 from tests.engine.making import engine
 from tests.support.tiny import build
 from tests.support.tokenizer import tiny_tokenizer
@@ -102,6 +103,33 @@ def test_a_plan_that_does_not_fit_says_which(monkeypatch):
     with pytest.raises(PlanError, match="step 'a' must have inner='text'") as caught:
         system()(list(PLANS), **SHORT)
     assert "in a plan of the organizer" in caught.value.__notes__[-1]
+
+
+class Late(Agents):
+    """Makes agents that fail at a batch when all is said."""
+
+    def __call__(self, *prompt, **sampling):
+        """Return the agent of a prompt."""
+        agent = super().__call__(*prompt, **sampling)
+
+        def answer(turns, **options):
+            outs = agent(turns, **options)
+            if len(turns) > 1:
+                raise RuntimeError("too many")
+            return outs
+
+        answer.name = agent.name
+        return answer
+
+
+def test_a_step_that_begins_again_says_nothing_twice():
+    run, heard = System(engine(), plan(step("a")), agents=Late(engine())), ["", ""]
+
+    def hear(row, text):
+        heard[row] += text
+
+    outs = run(["why?", "how do you do?"], stream=hear, **SHORT)
+    assert heard == outs and all(heard) and [out.finish for out in outs] == ["length"] * 2
 
 
 def test_nothing_is_left_of_many_plans():
