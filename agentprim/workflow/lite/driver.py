@@ -2,9 +2,10 @@
 
 from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from agentprim.agent.remote import AT_ONCE
-from agentprim.engine import Output
+from agentprim.engine import Output, together
 from agentprim.workflow.lite.requests import Act, Ask, Failure, Reply, Request, hand
 
 Task = Generator[Request, Reply, Output]
@@ -15,7 +16,7 @@ def drive(tasks: Sequence[Task]) -> list[Output]:
 
     A task is a generator that yields requests and is sent replies. In each round all tasks that
     wait for the same agent are answered by one call; where that raises, each is called alone, so
-    that one task's fault stays its own.
+    that one task's fault stays its own. What several agents ask of an engine runs together.
     """
     results: list[Output | None] = [None] * len(tasks)
     waiting: dict[int, Request] = {}
@@ -30,9 +31,12 @@ def drive(tasks: Sequence[Task]) -> list[Output]:
     for index in range(len(tasks)):
         send(index, None)
     while waiting:
-        for group in _groups(waiting):
-            requests = [waiting[index] for index in group]
-            for index, reply in zip(group, _answer(requests), strict=True):
+        groups = _groups(waiting)
+        answers = together(
+            *(partial(_answer, [waiting[index] for index in group]) for group in groups)
+        )
+        for group, replies in zip(groups, answers, strict=True):
+            for index, reply in zip(group, replies, strict=True):
                 send(index, reply)
     return results
 

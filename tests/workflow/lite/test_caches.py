@@ -133,3 +133,26 @@ def test_two_hundred_runs_with_faults_leave_nothing_behind():
     assert {"stop", "budget"} <= finishes
     gc.collect()
     assert one.pool.num_free == free
+
+
+def test_tasks_that_are_routed_apart_share_forward_passes():
+    one, passes = engine(), []
+    names = ["a", "b", "c"]
+    team = agents(one, *names)
+    for agent in team:
+        agent.prepare()
+
+    def router(task, artifacts, eligible):  # each task begins with another expert
+        at = len(task) + len(artifacts)
+        return names[at % 3] if len(artifacts) < 2 else "STOP"
+
+    flow = LiteWorkflow(team, router=router, screening="none", max_new_tokens=4)
+    tasks = ["why?", "who?!", "where?"]
+    hook = one.model.register_forward_hook(lambda *rest: passes.append(1))
+    alone = [flow(task) for task in tasks]
+    each = len(passes)
+    outs = flow(tasks)
+    hook.remove()
+    assert [out.ids for out in outs] == [out.ids for out in alone]
+    assert [[e["chosen"] for e in events(out, "route")][0] for out in outs] == ["b", "c", "a"]
+    assert len(passes) - each <= each / 2
