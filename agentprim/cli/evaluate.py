@@ -17,6 +17,7 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
+from agentprim.cli.listing import show
 from agentprim.cli.load import load as load_engine
 from agentprim.cli.options import Debug, Model
 from agentprim.cli.progress import Progress as Spinner
@@ -65,6 +66,10 @@ def evaluate(
     ray: Annotated[bool, typer.Option("--ray", help="Workers on a Ray cluster.")] = False,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Try failed items again.")
+    ] = False,
+    list_: Annotated[
+        bool,
+        typer.Option("--list", help="Show all tasks and methods.", callback=show, is_eager=True),
     ] = False,
     debug: Debug = False,
 ) -> None:

@@ -21,7 +21,7 @@ class ApiBank:
     about = (
         "API-Bank call points (json_test_data/level-*-api.json, test-data/level-3-batch-inf.json "
         "of AlibabaResearch/DAMO-ConvAI, local only): literal match of calls; "
-        "never run here on its real data"
+        "its reader was never tried on its real data"
     )
 
     def load(self, path: Path | None, limit: int | None, seed: int) -> list[Item]:

@@ -39,7 +39,7 @@ class GPQADiamond:
     name = "gpqa_diamond"
     about = (
         "GPQA Diamond (Idavidrein/gpqa, or gpqa_diamond.csv): 198 graduate questions; "
-        "never run here on its real data"
+        "its reader was never tried on its real data"
     )
 
     def load(self, path: Path | None, limit: int | None, seed: int) -> list[Item]:

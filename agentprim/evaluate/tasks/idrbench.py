@@ -22,7 +22,7 @@ class IDRBenchI3:
     name = "idrbench_i3"
     about = (
         "IDRBench idea integration (data_exp_2_1.json or data_exp_2_2.json of IDRBench/IDRBench, "
-        "local only): yes or no; never run here on its real data"
+        "local only): yes or no; its reader was never tried on its real data"
     )
 
     def load(self, path: Path | None, limit: int | None, seed: int) -> list[Item]:

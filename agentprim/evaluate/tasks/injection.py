@@ -36,7 +36,7 @@ class Injection:
     name: str = "injection"
     about: str = (
         "an instruction injected into a long context made here from a seed, or into En.QA of "
-        "InfiniteBench (a local longbook_qa_eng.jsonl; never run here on its real data)"
+        "InfiniteBench (a local longbook_qa_eng.jsonl; its reader was never tried on its real data)"
     )
 
     def load(self, path: Path | None, limit: int | None, seed: int) -> list[Item]:

@@ -8,8 +8,10 @@ from typer.testing import CliRunner
 from agentprim.cli.app import app
 from agentprim.cli.evaluate import Rates, settle
 from agentprim.evaluate.find import REGISTRY
+from agentprim.evaluate.methods import methods
 from agentprim.evaluate.run import Step
 from agentprim.evaluate.setting import PRESETS, Setting, find_data
+from agentprim.evaluate.tasks import tasks
 from agentprim.trust.journal import read
 
 
@@ -89,6 +91,14 @@ def test_what_is_wrong_is_said_in_one_line_before_a_model_is_loaded(
     done = call("eval", "--model", "/no/model", "--out", str(tmp_path / "x"), *arguments)
     assert done.exit_code == 2 and message in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1 and not (tmp_path / "x").exists()
+
+
+def test_the_list_names_every_task_and_method(call):
+    done = call("eval", "--list")
+    names = done.stdout.split()
+    assert done.exit_code == 0
+    known = [*tasks(), *methods(), "reader_text", "reader_kv"]
+    assert set(known) <= set(names)
 
 
 @pytest.mark.parametrize("name", PRESETS)
