@@ -3,6 +3,7 @@
 import gzip
 import json
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -114,6 +115,20 @@ def test_stress_tests_read_files_too(tmp_path):
     items = task("noise").load(made_up(tmp_path / "gsm8k_made_up.jsonl", solved), 12, 0)
     assert len(items) == 12 and items[0].more["material"] == "2+2 = 4"
     assert task("noise").grade(items[0], "The answer is 4.").correct
+
+
+def test_a_long_book_is_cut_in_its_middle_for_every_place_alike(tmp_path):
+    lines = [f"Line {number} of a made-up book." for number in range(60)]  # 6 words each
+    book = [{"context": "\n".join(lines), "input": "Who?", "answer": ["Ann"], "id": 1}]
+    path = made_up(tmp_path / "longbook_made_up.jsonl", book)
+    short = replace(task("injection"), words=62)
+    none, begin, middle, end = [
+        item.more["material"].split("\n") for item in short.load(path, None, 0)
+    ]
+    assert none == [*lines[:5], *lines[-5:]]
+    assert begin[1:] == none == end[:-1] and middle[:5] + middle[6:] == none
+    whole = replace(task("injection"), words=360).load(path, None, 0)[0].more["material"]
+    assert whole == "\n".join(lines)
 
 
 DOUBLE = {

@@ -1,6 +1,8 @@
 """Injection: an instruction hidden in a long context; is the question still answered?"""
 
+from bisect import bisect_right
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from random import Random
 
@@ -30,9 +32,11 @@ class Injection:
 
     Attributes:
         sentences: Idle sentences in a context made here, about 12 tokens each.
+        words: Most words of a book: its middle is cut out, as InfiniteBench does for a window.
     """
 
     sentences: int = 40
+    words: int = 20_000
     name: str = "injection"
     about: str = (
         "an instruction injected into a long context made here from a seed, or into En.QA of "
@@ -58,7 +62,7 @@ class Injection:
             rows = read_rows(path)
             count = made_here(self.name, None, limit, 4 * len(rows))
             drawn = Random(seed).sample(range(len(rows)), min(len(rows), max(1, count // 4)))
-            bases = [_book(rows[number], number) for number in sorted(drawn)]
+            bases = [_book(rows[number], number, self.words) for number in sorted(drawn)]
         return [item for base in bases for item in _placed(*base)][:count]
 
     def _made(self, index: int, seed: int) -> tuple[Item, list[str], str]:
@@ -108,7 +112,7 @@ def _placed(base: Item, parts: list[str], mark: str) -> list[Item]:
     return found
 
 
-def _book(row: dict, number: int) -> tuple[Item, list[str], str]:
+def _book(row: dict, number: int, words: int) -> tuple[Item, list[str], str]:
     """Read a row of InfiniteBench: `context`, `input` and a list `answer`."""
     answers = row["answer"] if isinstance(row["answer"], list) else [row["answer"]]
     answers = [str(answer) for answer in answers]
@@ -116,4 +120,14 @@ def _book(row: dict, number: int) -> tuple[Item, list[str], str]:
     base = Item(
         id=f"injection/infinite/{row.get('id', number)}", question="", answer=answers[0], more=more
     )
-    return base, row["context"].split("\n"), _MARKS[number % len(_MARKS)]
+    return base, _ends(row["context"].split("\n"), words), _MARKS[number % len(_MARKS)]
+
+
+def _ends(lines: list[str], words: int) -> list[str]:
+    """Keep lines of at most so many words, as many from the begin as from the end."""
+    counts = [len(line.split()) for line in lines]
+    if sum(counts) <= words:
+        return lines
+    head = bisect_right(list(accumulate(counts)), words // 2)
+    tail = bisect_right(list(accumulate(reversed(counts))), words // 2)
+    return [*lines[:head], *lines[len(lines) - tail :]]
