@@ -147,6 +147,7 @@ def _numbered(cells: list[Cell], names: re.Pattern, what: str) -> Callable:
             axis.errorbar([number for number, _ in ends], [100 * s.mean for s in shares],
                           yerr=bars, marker="o", capsize=2, label=name)  # fmt: skip
         axis.set(xlabel=what, ylabel="accuracy, %")
+        axis.xaxis.get_major_locator().set_params(integer=True)
         if lines:
             axis.legend(frameon=False)
         return bool(lines)
