@@ -41,7 +41,9 @@ class Journal:
                 record = self._parse(line)
                 self.records[record["key"]] = record
         else:
-            self.path.write_text(json.dumps({"about": about}) + "\n")
+            draft = self.path.with_name(f".{self.path.name}.{os.getpid()}")
+            draft.write_text(json.dumps({"about": about}) + "\n")
+            draft.replace(self.path)  # a header is there whole, or not at all
 
     def add(self, *records: dict) -> None:
         """Write finished records at once, so that they survive whatever comes next."""

@@ -2,6 +2,7 @@
 
 import importlib
 import json
+from pathlib import Path
 
 import pytest
 
@@ -30,6 +31,21 @@ def test_a_journal_of_something_else_is_begun_anew(tmp_path):
     Journal(tmp_path / "j", ABOUT).add({"key": "a"})
     assert Journal(tmp_path / "j", {**ABOUT, "fingerprint": "y"}).records == {}
     assert Journal(tmp_path / "j", ABOUT).records == {}
+
+
+def test_a_header_is_there_whole_or_not_at_all(tmp_path, monkeypatch):
+    path = tmp_path / "j.jsonl"
+    Journal(path, ABOUT).add({"key": "a"})
+    before = path.read_bytes()
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "replace", killed)
+    for name, about in (("j.jsonl", {"fingerprint": "y"}), ("new.jsonl", ABOUT)):
+        with pytest.raises(KeyboardInterrupt):
+            Journal(tmp_path / name, about)
+    assert path.read_bytes() == before and list(tmp_path.glob("*.jsonl")) == [path]
 
 
 def test_a_journal_that_shall_not_be_renewed_is_refused_and_names_what_differs(tmp_path):
