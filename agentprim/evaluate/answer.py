@@ -1,4 +1,4 @@
-"""Answer a job: a batch that raises is tried item by item, and no item is lost."""
+"""Answer a job: a batch that raises is tried in halves, and no item is lost."""
 
 import time
 from dataclasses import asdict
@@ -35,7 +35,7 @@ def answer(
     # here nothing holds the frames of the fault any longer, and so none of their pages
     if len(job.items) == 1:
         return [{**_about(job, job.items[0]), "failed": fault}]
-    return [row for one in job.singly() for row in answer(engine, task, method, one, expert)]
+    return [row for one in job.halves() for row in answer(engine, task, method, one, expert)]
 
 
 def _batch(

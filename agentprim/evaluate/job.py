@@ -26,9 +26,10 @@ class Job:
     limits: Limits
     seed: int
 
-    def singly(self) -> list[Self]:
-        """Return one job an item."""
-        return [replace(self, items=(item,)) for item in self.items]
+    def halves(self) -> list[Self]:
+        """Return two jobs of half of the items each."""
+        middle = len(self.items) // 2
+        return [replace(self, items=part) for part in (self.items[:middle], self.items[middle:])]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -54,10 +54,10 @@ def test_the_peak_is_that_of_the_batch_and_not_of_what_was_before(engine):
     assert big > 600 > small > 0
 
 
-def test_a_batch_that_raises_is_tried_item_by_item_and_the_bad_one_is_recorded(engine):
+def test_a_batch_that_raises_is_tried_in_halves_and_the_bad_one_is_recorded(engine):
     asks = Asks("single", "Say.", fails_on="bad")
     rows = answer(engine, Letters(), asks, job("one", "bad", "two"))
-    assert asks.seen == [3, 1, 1, 1]
+    assert asks.seen == [3, 1, 2, 1, 1]
     assert [row.get("failed") for row in rows] == [None, "RuntimeError: cannot say bad", None]
     assert [row["key"] for row in rows] == ["q0", "q1", "q2"] and "text" in rows[2]
 
