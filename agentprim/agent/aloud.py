@@ -2,7 +2,7 @@
 
 import re
 
-_END = re.compile(r"</(?:think|thinking|thought|thoughts|reasoning|analysis|reflection)>", re.I)
+TAG = re.compile(r"<(/?)(think|thinking|thought|thoughts|reasoning|analysis|reflection)>", re.I)
 
 
 def aloud(text: str) -> str:
@@ -11,5 +11,5 @@ def aloud(text: str) -> str:
     Only closing tags count, since some chat templates open the reasoning in the prompt. So of a
     reply that was cut off while the model reasoned, all is returned.
     """
-    ends = [match.end() for match in _END.finditer(text)]
+    ends = [tag.end() for tag in TAG.finditer(text) if tag[1]]
     return text[ends[-1] :] if ends else text

@@ -17,5 +17,5 @@ def show(wanted: bool) -> None:
     for kind, name, about in described():
         table.add_row("" if kind == last else kind, name, about)
         last = kind
-    Console(soft_wrap=False).print(table)
+    Console().print(table)
     raise typer.Exit

@@ -14,7 +14,7 @@ from agentprim.cache.kv import KV
 from agentprim.engine.load import cache_name
 from agentprim.engine.output import Output
 from agentprim.engine.prefill import is_ragged, prefill
-from agentprim.engine.read import read
+from agentprim.engine.read import reach, read
 from agentprim.engine.replies import Replies
 from agentprim.engine.sampling import Sampling
 
@@ -104,8 +104,7 @@ def _speak(
 def _reads_ahead(engine: "Engine", ids: list[list[int]], kvs: list[KV]) -> bool:
     """Tell whether all but the last token of each row is read before `generate` runs."""
     switch = engine.pool.layout.switch
-    ends = [max(kv.next_position, len(kv)) + len(new) for kv, new in zip(kvs, ids, strict=True)]
-    if switch is not None and max(ends) > switch:
+    if switch is not None and reach(kvs, map(len, ids)) > switch:
         return False  # what reaches a switch is read in one pass, all of it by the same tables
     return is_ragged(engine, ids) and min(map(len, ids)) > 1
 

@@ -30,9 +30,7 @@ def read_packed(
     Returns:
         For each row a new KV, and the last hidden states of its tokens `[len(ids), d]`.
     """
-    pack, line = (
-        Pack(engine.pool, bases, ids, extend=extend),
-        [token for row in ids for token in row],
-    )
+    pack = Pack(engine.pool, bases, ids, extend=extend)
+    line = [token for row in ids for token in row]
     output = run_planned(engine, pack, pack.found, [line], [pack.positions])
     return pack.found, output[0][0].split([len(row) for row in ids])

@@ -1,6 +1,6 @@
 """Read tokens behind KVs: one forward pass over a ragged batch, padded at the left."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import torch
@@ -90,6 +90,12 @@ def recompute_last(engine: "Engine", kv: KV) -> Tensor:
     at = [kv.spans[-1].stop - 1]
     output = forward(engine, engine.model.base_model, cache, [kv.ids[-1:]], [before], at)
     return output[0][0, -1].clone()
+
+
+def reach(kvs: Sequence[KV], counts: Iterable[int]) -> int:
+    """Return the first position that no row reaches with so many more tokens each."""
+    begins = (max(kv.next_position, len(kv)) for kv in kvs)
+    return max((a + b for a, b in zip(begins, counts, strict=True)), default=0)
 
 
 def mask(held: list[int], new: list[int]) -> Tensor:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import replace
 from functools import partial
-from operator import add
 from typing import TYPE_CHECKING
 
 from agentprim.cache.kv import KV
@@ -11,6 +10,7 @@ from agentprim.engine import decode
 from agentprim.engine import prefill as reading
 from agentprim.engine.batch import read_seeds
 from agentprim.engine.output import Output
+from agentprim.engine.read import reach
 from agentprim.engine.repair import Repair, Repaired
 from agentprim.engine.repair import repair as recompute
 from agentprim.engine.sampling import Sampling
@@ -97,6 +97,5 @@ def _tables(engine: "Engine", kvs: list[KV], counts: Iterable[int]) -> Hashable:
         counts: Most tokens that come behind each.
     """
     rope = engine.pool.layout.rope
-    begins = (max(kv.next_position, len(kv)) for kv in kvs)
-    last = max(map(add, begins, counts), default=0) - 1
-    return None if rope is None or last <= rope.max_position else object()
+    near = rope is None or reach(kvs, counts) - 1 <= rope.max_position
+    return None if near else object()

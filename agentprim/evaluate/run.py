@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from agentprim.engine.folder import write_whole
 from agentprim.evaluate.base import Item, Method, Task
 from agentprim.evaluate.header import header
 from agentprim.evaluate.job import Job, Registry, batches
@@ -129,9 +130,7 @@ def _tell_missing(path: Path, loaded: Loaded) -> None:
     earlier = json.loads(path.read_text()) if path.exists() else {}
     here = {task.name for task, _ in loaded.tasks}
     left = {name: why for name, why in earlier.items() if name not in here}
-    new = path.with_suffix(".new")
-    new.write_text(json.dumps(left | loaded.missing, indent=1) + "\n")
-    new.replace(path)
+    write_whole(path, json.dumps(left | loaded.missing, indent=1) + "\n")
 
 
 def _jobs(loaded: Loaded, journals: dict, retry_failed: bool) -> Iterator[Job]:

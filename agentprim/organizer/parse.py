@@ -10,9 +10,9 @@ plan. A brace that never closes ends the search: nothing inside a cut-off plan i
 import json
 import re
 
+from agentprim.agent.aloud import TAG
 from agentprim.errors import PlanError
 
-_TAG = re.compile(r"<(/?)(think|thinking|thought|thoughts|reasoning|analysis|reflection)>", re.I)
 _START = re.compile(r'\{(?=\s*(?:["}]|\Z))')  # what else follows a brace is no JSON
 
 
@@ -33,7 +33,7 @@ def find_plan(text: str, *, cut: bool = False) -> dict:
         raise PlanError("organizer must answer with a whole plan, got one cut off by its limit")
     found, faults, place = [], [], 0
     while True:
-        tag, start = _TAG.search(text, place), _START.search(text, place)
+        tag, start = TAG.search(text, place), _START.search(text, place)
         if tag and (start is None or tag.start() < start.start()):
             place = _skip_reasoning(text, tag, found)
         elif start:
@@ -51,7 +51,7 @@ def _skip_reasoning(text: str, tag: re.Match, found: list[dict]) -> int:
     if tag[1]:
         found.clear()
         return tag.end()
-    for other in _TAG.finditer(text, tag.end()):
+    for other in TAG.finditer(text, tag.end()):
         if other[1] and other[2].lower() == tag[2].lower():
             return other.end()
     raise PlanError(f"organizer must answer with a plan, got reasoning without an end ({tag[0]})")
@@ -94,7 +94,7 @@ def _extent(text: str, start: int) -> tuple[int | None, int | None]:
             depth -= 1
             if depth == 0:
                 return place + 1, None
-        elif character == "<" and (tag := _TAG.match(text, place)) and tag[1]:
+        elif character == "<" and (tag := TAG.match(text, place)) and tag[1]:
             return None, tag.start()
         place += 1
     return None, None

@@ -5,6 +5,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from agentprim.engine.folder import write_whole
+
 
 class Journal:
     """One JSON object a line: what is measured first, then one record for each finished item.
@@ -41,9 +43,7 @@ class Journal:
                 record = self._parse(line)
                 self.records[record["key"]] = record
         else:
-            draft = self.path.with_name(f".{self.path.name}.{os.getpid()}")
-            draft.write_text(json.dumps({"about": about}) + "\n")
-            draft.replace(self.path)  # a header is there whole, or not at all
+            write_whole(self.path, json.dumps({"about": about}) + "\n")
 
     def add(self, *records: dict) -> None:
         """Write finished records at once, so that they survive whatever comes next."""
