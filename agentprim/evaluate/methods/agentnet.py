@@ -1,11 +1,10 @@
 """An AgentNet-style control: no centre; each agent executes, passes on, or splits."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from agentprim.engine import Engine, Output
-from agentprim.evaluate.base import Limits
-from agentprim.evaluate.methods.talk import Line, Talk, words
+from agentprim.engine import Output
+from agentprim.evaluate.methods.line import Line, words
+from agentprim.evaluate.methods.talk import Talk
 from agentprim.primitives.prompts import said
 from agentprim.workflow.lite.route import named
 
@@ -25,17 +24,8 @@ EXECUTE = "Solve the task with what was done before and give the final answer.\n
 ACTIONS = ("EXECUTE", "FORWARD", "SPLIT")
 
 
-@dataclass
-class _Case:
-    line: Line
-    at: str
-    visited: list[str] = field(default_factory=list)
-    done: list[tuple[str, str]] = field(default_factory=list)
-    answer: Output | None = None
-
-
 @dataclass(frozen=True, kw_only=True)
-class AgentNetControl:
+class AgentNetControl(Talk):
     """A control in the style of AgentNet (arXiv 2504.00587), as compared with by Jev-LiteMAS.
 
     A task enters at one agent, drawn by its seed. Each agent first routes in words: it executes,
@@ -49,57 +39,33 @@ class AgentNetControl:
     name: str = "agentnet_control"
     about: str = "agents route among themselves, without a centre (after arXiv 2504.00587)"
 
-    def __call__(
-        self, engine: Engine, questions: Sequence[str], limits: Limits, seeds: Sequence[int]
-    ) -> list[Output]:
-        """Answer; see `Method`."""
-        talk = Talk(engine, questions, limits, seeds)
-        agents = {
-            name: talk.agent(name, SYSTEM.format(name=name, duty=duty))
-            for name, duty in DUTIES.items()
-        }
-        cases = [_Case(line, line.source("entry").choice(list(DUTIES))) for line in talk.lines]
-        for _ in DUTIES:
-            waiting = [case for case in cases if case.answer is None]
-            groups = {name: [case for case in waiting if case.at == name] for name in agents}
-            for name, group in groups.items():
-                self._hop(talk, agents[name], name, group)
-        return talk.end([case.answer for case in cases], self.name)
+    def cast(self) -> dict[str, str]:
+        """Return the roles; see `Talk`."""
+        return {name: SYSTEM.format(name=name, duty=duty) for name, duty in DUTIES.items()}
 
-    def _hop(self, talk: Talk, agent, name: str, cases: list[_Case]) -> None:
-        """Let one agent route and work for all tasks that are with it. Modifies the cases."""
-        for case in cases:
-            case.visited.append(name)
-        left = {id(case): [one for one in DUTIES if one not in case.visited] for case in cases}
-        asked = [case for case in cases if left[id(case)]]
-        turns = [self._route(case, left[id(case)]) for case in asked]
-        replies = talk.say(agent, [case.line for case in asked], turns)
-        chosen = {id(case): ("EXECUTE", None, "") for case in cases}
-        for case, out in zip(asked, replies, strict=True):
-            target = named(str(out), left[id(case)])
-            action = named(str(out), ACTIONS) or ("FORWARD" if target else "EXECUTE")
-            if target is None:  # nobody to pass it on to
-                action = "EXECUTE"
-            chosen[id(case)] = (action, target, str(out))
-        parts = [case for case in cases if chosen[id(case)][0] == "SPLIT"]
-        whole = [case for case in cases if chosen[id(case)][0] == "EXECUTE"]
-        for case in cases:
-            action, target, reply = chosen[id(case)]
-            case.line.note("route", name, chosen=action, target=target, said=reply)
-        for case, out in zip(parts, self._work(talk, agent, PART, parts), strict=True):
-            case.done.append((name.capitalize(), words(out)))
-        for case, out in zip(whole, self._work(talk, agent, EXECUTE, whole), strict=True):
-            case.answer = out
-        for case in cases:
-            action, target, _ = chosen[id(case)]
-            case.at = case.at if action == "EXECUTE" else target
+    def answer(self, line: Line) -> Output:
+        """Answer one question."""
+        at, left = line.source("entry").choice(list(DUTIES)), list(DUTIES)
+        done: list[tuple[str, str]] = []
+        while True:
+            left.remove(at)
+            action, target = self._route(line, at, left, done)
+            if action == "EXECUTE":
+                return line.say(at, said(EXECUTE.format(task=line.question), done))
+            if action == "SPLIT":
+                part = line.say(at, said(PART.format(task=line.question), done))
+                done.append((at.capitalize(), words(part)))
+            at = target
 
     @staticmethod
-    def _route(case: _Case, left: list[str]) -> str:
-        others = "\n".join(f"{one}: {DUTIES[one]}" for one in left)
-        return said(ROUTE.format(others=others, task=case.line.question), case.done)
-
-    @staticmethod
-    def _work(talk: Talk, agent, turn: str, cases: list[_Case]) -> list[Output]:
-        turns = [said(turn.format(task=case.line.question), case.done) for case in cases]
-        return talk.say(agent, [case.line for case in cases], turns)
+    def _route(line: Line, at: str, left: list[str], done: list) -> tuple[str, str | None]:
+        """Let an agent say what it does and to whom it passes on; with nobody left it executes."""
+        action, target, reply = "EXECUTE", None, ""
+        if left:
+            others = "\n".join(f"{one}: {DUTIES[one]}" for one in left)
+            reply = line.say(at, said(ROUTE.format(others=others, task=line.question), done))
+            target = named(reply, left)
+        if target is not None:
+            action = named(reply, ACTIONS) or "FORWARD"
+        line.note("route", at, chosen=action, target=target, said=str(reply))
+        return action, target

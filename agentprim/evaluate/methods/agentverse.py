@@ -1,11 +1,10 @@
 """AgentVerse: recruit experts, let them decide, evaluate, and recruit again."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from agentprim.engine import Engine, Output
-from agentprim.evaluate.base import Limits
-from agentprim.evaluate.methods.talk import Line, Talk, words
+from agentprim.engine import Output
+from agentprim.evaluate.methods.line import Line, words
+from agentprim.evaluate.methods.talk import Talk
 from agentprim.evaluate.methods.verdict import listed, opens
 from agentprim.primitives.prompts import said
 
@@ -27,16 +26,8 @@ EVALUATE = (
 SOMEBODY = "an expert in the field of the task"
 
 
-@dataclass
-class _Case:
-    line: Line
-    roles: list[str] = field(default_factory=list)
-    solution: Output | None = None
-    advice: str = ""
-
-
 @dataclass(frozen=True, kw_only=True)
-class AgentVerse:
+class AgentVerse(Talk):
     """AgentVerse (arXiv 2308.10848), vertical, with the solver first: 2 experts, 3 turns.
 
     In each turn a recruiter names the experts, the first of them solves, the others agree or
@@ -58,84 +49,47 @@ class AgentVerse:
     turns: int = 3
     rounds: int = 3
 
-    def __call__(
-        self, engine: Engine, questions: Sequence[str], limits: Limits, seeds: Sequence[int]
-    ) -> list[Output]:
-        """Answer; see `Method`."""
-        talk = Talk(engine, questions, limits, seeds)
-        agents = {name: talk.agent(name) for name in ("solver", "critic", "evaluator")}
-        agents["recruiter"] = talk.agent("recruiter", RECRUITER)
-        cases = [_Case(line) for line in talk.lines]
-        live = cases
-        for turn in range(self.turns):
-            self._recruit(talk, agents["recruiter"], live)
-            self._solve(talk, agents["solver"], live, [_advice(case) for case in live])
-            self._decide(talk, agents, live)
-            if turn + 1 < self.turns:
-                live = self._evaluate(talk, agents["evaluator"], live)
-        return talk.end([case.solution for case in cases], self.name)
+    def cast(self) -> dict[str, str | None]:
+        """Return the roles; see `Talk`."""
+        return {"recruiter": RECRUITER, "solver": None, "critic": None, "evaluator": None}
 
-    def _recruit(self, talk: Talk, agent, cases: list[_Case]) -> None:
-        turns = [
-            said(RECRUIT.format(count=self.experts, task=case.line.question), _advice(case))
-            for case in cases
-        ]
-        found = talk.say(agent, [case.line for case in cases], turns)
-        for case, out in zip(cases, found, strict=True):
-            names = [one.rstrip(".") for one in listed(out)][: self.experts]
-            case.roles = names + [SOMEBODY] * (self.experts - len(names))
-            case.line.note("plan", self.name, experts=case.roles, named=len(names))
+    def answer(self, line: Line) -> Output:
+        """Answer one question."""
+        advice: list[tuple[str, str]] = []
+        for turn in range(1, self.turns + 1):
+            solution = self._decide(line, self._recruit(line, advice), advice)
+            if turn == self.turns:
+                break
+            known = [("Solution", words(solution))]
+            verdict = line.say("evaluator", said(EVALUATE.format(task=line.question), known))
+            accepted = opens(verdict, "correct")
+            line.note("review", self.name, passed=accepted)
+            if accepted:
+                break
+            advice = [("Last solution", words(solution)), ("Advice", words(verdict))]
+        return solution
 
-    @staticmethod
-    def _solve(talk: Talk, agent, cases: list[_Case], heard: list) -> None:
-        turns = [
-            said(SOLVE.format(role=case.roles[0], task=case.line.question), before)
-            for case, before in zip(cases, heard, strict=True)
-        ]
-        found = talk.say(agent, [case.line for case in cases], turns)
-        for case, out in zip(cases, found, strict=True):
-            case.solution = out
+    def _recruit(self, line: Line, advice: list[tuple[str, str]]) -> list[str]:
+        turn = RECRUIT.format(count=self.experts, task=line.question)
+        names = listed(line.say("recruiter", said(turn, advice)))[: self.experts]
+        experts = [one.rstrip(".") for one in names] + [SOMEBODY] * (self.experts - len(names))
+        line.note("plan", self.name, experts=experts, named=len(names))
+        return experts
 
-    def _decide(self, talk: Talk, agents: dict, cases: list[_Case]) -> None:
-        """Let critics and the solver of each case go on until all critics agree."""
+    def _decide(self, line: Line, experts: list[str], advice: list[tuple[str, str]]) -> Output:
+        """Let the critics and the solver go on until all critics agree."""
+        solve = SOLVE.format(role=experts[0], task=line.question)
+        turns = [CRITICISE.format(role=one, task=line.question) for one in experts[1:]]
+        solution = line.say("solver", said(solve, advice))
         for number in range(self.rounds):
-            heard = [[("Solution", words(case.solution))] for case in cases]
-            agreed = [True] * len(cases)
-            for place in range(1, self.experts):
-                turns = [
-                    said(CRITICISE.format(role=case.roles[place], task=case.line.question),
-                         [("Solution", words(case.solution))])
-                    for case in cases
-                ]  # fmt: skip
-                found = talk.say(agents["critic"], [case.line for case in cases], turns)
-                for i, out in enumerate(found):
-                    if not opens(out, "agree"):
-                        agreed[i] = False
-                        heard[i].append((f"Critic {place}", words(out)))
-            for case, done in zip(cases, agreed, strict=True):
-                case.line.note("stop", self.name, round=number + 1, stopped=done)
-            going = [i for i, done in enumerate(agreed) if not done]
-            cases = [cases[i] for i in going]
-            self._solve(talk, agents["solver"], cases, [heard[i] for i in going])
-
-    def _evaluate(self, talk: Talk, agent, cases: list[_Case]) -> list[_Case]:
-        """Return the cases whose solution is not accepted, with advice."""
-        turns = [
-            said(EVALUATE.format(task=case.line.question), [("Solution", words(case.solution))])
-            for case in cases
-        ]
-        found = talk.say(agent, [case.line for case in cases], turns)
-        going = []
-        for case, out in zip(cases, found, strict=True):
-            accepted = opens(out, "correct")
-            case.line.note("review", self.name, passed=accepted)
-            if not accepted:
-                case.advice = words(out)
-                going.append(case)
-        return going
-
-
-def _advice(case: _Case) -> list[tuple[str, str]]:
-    if case.solution is None:
-        return []
-    return [("Last solution", words(case.solution)), ("Advice", case.advice)]
+            known = [("Solution", words(solution))]
+            heard = line.say_each([("critic", said(turn, known)) for turn in turns])
+            wrong = [
+                (f"Critic {place}", words(out))
+                for place, out in enumerate(heard, 1) if not opens(out, "agree")
+            ]  # fmt: skip
+            line.note("stop", self.name, round=number + 1, stopped=not wrong)
+            if not wrong:
+                break
+            solution = line.say("solver", said(solve, known + wrong))
+        return solution

@@ -1,12 +1,11 @@
 """LLM-Debate: agents answer, read each other's answers, and answer again."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agentprim.engine import Engine, Output
-from agentprim.evaluate.base import Extract, Limits
-from agentprim.evaluate.methods.majority import elect_each
-from agentprim.evaluate.methods.talk import Talk, words
+from agentprim.engine import Output
+from agentprim.evaluate.methods.line import Line, diverse, words
+from agentprim.evaluate.methods.majority import elect
+from agentprim.evaluate.methods.talk import Talk
 from agentprim.primitives.prompts import said
 
 UPDATE = (
@@ -16,7 +15,7 @@ UPDATE = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Debate:
+class Debate(Talk):
     """Multi-agent debate (arXiv 2305.14325): 3 agents, 2 rounds, the majority of the last answers.
 
     The first round is independent; in each later one every agent goes on with its own
@@ -35,36 +34,24 @@ class Debate:
     rounds: int = 2
     temperature: float = 0.7
     top_p: float = 1.0
-    takes_extracts = True
 
-    def __call__(
-        self,
-        engine: Engine,
-        questions: Sequence[str],
-        limits: Limits,
-        seeds: Sequence[int],
-        extracts: Sequence[Extract] | None = None,
-    ) -> list[Output]:
-        """Answer; see `Method`."""
-        talk, n = Talk(engine, questions, limits, seeds, extracts), self.agents
-        debater = talk.agent("debater")
-        more = talk.diverse(self.temperature, self.top_p)
-        asked = [line.question for line in talk.lines]
-        last = talk.say(debater, talk.lines, asked, samples=n, **more)
-        rows = [line for line in talk.lines for _ in range(n)]
-        histories = [[_user(line.question)] for line in rows]
+    def cast(self) -> dict[str, None]:
+        """Return the one role that all agents have; see `Talk`."""
+        return {"debater": None}
+
+    def answer(self, line: Line) -> Output:
+        """Answer one question."""
+        more = diverse(line.limits, self.temperature, self.top_p)
+        last = line.say("debater", line.question, samples=self.agents, **more)
+        histories = [[_user(line.question)] for _ in last]
         for _ in range(1, self.rounds):
-            for row, history in enumerate(histories):
-                first = row - row % n
-                others = [
-                    (f"Agent {other - first + 1}", words(last[other]))
-                    for other in range(first, first + n)
-                    if other != row
-                ]
-                history.append({"role": "assistant", "content": words(last[row])})
-                history.append(_user(said(UPDATE.format(task=rows[row].question), others)))
-            last = talk.say(debater, rows, histories)
-        return talk.end(elect_each(talk.lines, self.name, last), self.name)
+            speeches = [(f"Agent {number}", words(out)) for number, out in enumerate(last, 1)]
+            for number, history in enumerate(histories):
+                others = speeches[:number] + speeches[number + 1 :]
+                history.append({"role": "assistant", "content": speeches[number][1]})
+                history.append(_user(said(UPDATE.format(task=line.question), others)))
+            last = line.say_each([("debater", history) for history in histories])
+        return elect(line, self.name, last)
 
 
 def _user(text: str) -> dict[str, str]:

@@ -4,11 +4,11 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from agentprim.engine import Engine, Output
-from agentprim.evaluate.base import Extract, Limits
+from agentprim.engine import Output
 from agentprim.evaluate.methods.importance import importance, read_scores
+from agentprim.evaluate.methods.line import Line, words
 from agentprim.evaluate.methods.majority import elect, votes
-from agentprim.evaluate.methods.talk import Line, Talk, words
+from agentprim.evaluate.methods.talk import Talk
 from agentprim.evaluate.methods.verdict import numbers
 from agentprim.primitives.prompts import said
 
@@ -25,30 +25,16 @@ RANK = (
 
 
 @dataclass
-class _Case:
-    """One question: who is still active, and what each said in each round."""
+class _Layer:
+    """One round: what each agent said, how it rated those before, and whether they agreed."""
 
-    line: Line
-    source: random.Random
-    active: list[int]
-    said: list[dict[int, Output]] = field(default_factory=list)
-    answers: list[dict[int, str | None]] = field(default_factory=list)
-    scores: list[dict[int, dict[int, float]]] = field(default_factory=list)
-    order: list[int] = field(default_factory=list)
-
-    def next(self) -> list[int]:
-        """Return who speaks next this round: all at once that no consensus can come before."""
-        spoke = len(self.said[-1])
-        return self.order[spoke : max(2 * len(self.active) // 3 + 1, spoke + 1)]
-
-    def consensus(self) -> bool:
-        """Tell whether more than two thirds of the active agents gave one answer this round."""
-        top = votes(list(self.answers[-1].values())).most_common(1)
-        return bool(top) and top[0][1] > 2 * len(self.active) // 3
+    said: dict[str, Output] = field(default_factory=dict)
+    scores: dict[str, dict[str, float]] = field(default_factory=dict)
+    agreed: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dylan:
+class Dylan(Talk):
     """DyLAN's inference (arXiv 2310.02170): 4 agents, 3 rounds, a ranker that keeps 2 of them.
 
     In each round the active agents answer in a shuffled order; from the second on they read and
@@ -72,102 +58,82 @@ class Dylan:
     roles: tuple[str, ...] = ("mathematician", "programmer", "scientist", "doctor")
     rounds: int = 3
     keep: int = 2
-    takes_extracts = True
 
-    def __call__(
-        self,
-        engine: Engine,
-        questions: Sequence[str],
-        limits: Limits,
-        seeds: Sequence[int],
-        extracts: Sequence[Extract] | None = None,
-    ) -> list[Output]:
-        """Answer; see `Method`."""
-        talk = Talk(engine, questions, limits, seeds, extracts)
-        agents = [talk.agent(role, ROLE.format(role=role)) for role in self.roles]
-        ranker = talk.agent("ranker", RANKER)
-        everybody = range(len(agents))
-        cases = [_Case(line, line.source("order"), list(everybody)) for line in talk.lines]
-        live = cases
+    def cast(self) -> dict[str, str]:
+        """Return the roles; see `Talk`."""
+        return {role: ROLE.format(role=role) for role in self.roles} | {"ranker": RANKER}
+
+    def answer(self, line: Line) -> Output:
+        """Answer one question."""
+        order, active = line.source("order"), list(self.roles)
+        layers: list[_Layer] = []
         for number in range(self.rounds):
-            if number >= 2:
-                self._rank(talk, ranker, [case for case in live if len(case.active) > 3])
-            live = self._round(talk, agents, live)
-        return talk.end([self._answer(case) for case in cases], self.name)
+            if number >= 2 and len(active) > 3:
+                active = self._rank(line, order, layers[-1].said)
+            layers.append(self._round(line, order, active, layers))
+            if layers[-1].agreed:
+                break
+        return self._elect(line, layers)
 
-    def _round(self, talk: Talk, agents: list, cases: list[_Case]) -> list[_Case]:
-        """Let agents speak until each case has a consensus; return the cases that have none."""
-        for case in cases:
-            case.order = case.source.sample(case.active, len(case.active))
-            for layers in (case.said, case.answers, case.scores):
-                layers.append({})
-        going = []
-        while cases:
-            slots = [(case, one) for case in cases for one in case.next()]
-            self._speak(talk, agents, slots)
-            cases = [case for case in cases if not self._settled(case)]
-            going += [case for case in cases if not case.next()]
-            cases = [case for case in cases if case.next()]
-        return going
-
-    def _settled(self, case: _Case) -> bool:
-        done = case.consensus()
-        detail = {"round": len(case.said), "spoke": len(case.said[-1]), "stopped": done}
-        case.line.note("stop", self.name, **detail)
-        return done
-
-    def _speak(self, talk: Talk, agents: list, slots: list[tuple[_Case, int]]) -> None:
-        """Let each agent answer all cases whose turn it is for, as one batch."""
-        for number, agent in enumerate(agents):
-            cases = [case for case, one in slots if one == number]
-            turns, orders = [], []
-            for case in cases:
-                before = case.said[-2] if len(case.said) > 1 else {}
-                orders.append(case.source.sample(list(before), len(before)))
-                turns.append(self._turn(case, orders[-1]))
-            found = talk.say(agent, [case.line for case in cases], turns)
-            for case, order, out in zip(cases, orders, found, strict=True):
-                scores, rest = read_scores(str(out), len(order))
-                case.said[-1][number] = out.but(text=rest.strip()) if any(scores) else out
-                case.answers[-1][number] = case.line.extract(rest)
-                case.scores[-1][number] = dict(zip(order, scores, strict=True))
+    def _round(
+        self, line: Line, order: random.Random, active: list[str], before: list[_Layer]
+    ) -> _Layer:
+        """Let agents speak in a shuffled order until more than two thirds of them agree."""
+        layer, enough = _Layer(), 2 * len(active) // 3 + 1
+        waiting = order.sample(active, len(active))
+        while waiting and not layer.agreed:
+            # all at once that no consensus can come before
+            ahead = max(enough - len(layer.said), 1)
+            self._speak(line, order, waiting[:ahead], layer, before[-1].said if before else {})
+            waiting = waiting[ahead:]
+            top = votes([line.extract(str(out)) for out in layer.said.values()]).most_common(1)
+            layer.agreed = bool(top) and top[0][1] >= enough
+            detail = {"spoke": len(layer.said), "stopped": layer.agreed}
+            line.note("stop", self.name, round=len(before) + 1, **detail)
+        return layer
 
     @staticmethod
-    def _turn(case: _Case, order: list[int]) -> str:
-        if not order:
-            return case.line.question
-        speeches = [
-            (f"Answer {place}", words(case.said[-2][one])) for place, one in enumerate(order, 1)
-        ]
-        example = str([3, 5, 1, 4, 2][: len(order)])
-        turn = AGAIN.format(count=len(order), example=example, task=case.line.question)
-        return said(turn, speeches)
+    def _speak(
+        line: Line, order: random.Random, roles: list[str], layer: _Layer, before: dict[str, Output]
+    ) -> None:
+        """Let agents answer, and rate those before, which each reads in an order of its own."""
+        orders = [order.sample(list(before), len(before)) for _ in roles]
+        turns = [_again(line, [before[one] for one in read]) for read in orders]
+        found = line.say_each(list(zip(roles, turns, strict=True)))
+        for role, read, out in zip(roles, orders, found, strict=True):
+            scores, rest = read_scores(str(out), len(read))
+            layer.said[role] = out.but(text=rest.strip()) if any(scores) else out
+            layer.scores[role] = dict(zip(read, scores, strict=True))
 
-    def _rank(self, talk: Talk, ranker, cases: list[_Case]) -> None:
+    def _rank(self, line: Line, order: random.Random, before: dict[str, Output]) -> list[str]:
         """Let the ranker choose who goes on; where it names too few, chance does."""
-        orders = [case.source.sample(case.active, len(case.active)) for case in cases]
-        turns = [
-            said(
-                RANK.format(keep=self.keep, task=case.line.question),
-                [(f"Answer {i}", words(case.said[-1][one])) for i, one in enumerate(order, 1)],
-            )
-            for case, order in zip(cases, orders, strict=True)
-        ]
-        found = talk.say(ranker, [case.line for case in cases], turns)
-        for case, order, out in zip(cases, orders, found, strict=True):
-            named = [order[n - 1] for n in numbers(out) if 1 <= n <= len(order)]
-            best = list(dict.fromkeys(named))[: self.keep]
-            rest = [one for one in order if one not in best]  # shuffled already
-            case.line.note("rank", self.name, order=order, named=best)
-            case.active = sorted([*best, *rest][: self.keep])
+        shown = order.sample(list(before), len(before))
+        turn = RANK.format(keep=self.keep, task=line.question)
+        out = line.say("ranker", said(turn, _answers([before[one] for one in shown])))
+        named = [shown[n - 1] for n in numbers(out) if 1 <= n <= len(shown)]
+        best = list(dict.fromkeys(named))[: self.keep]
+        line.note("rank", self.name, order=shown, named=best)
+        return (best + [one for one in shown if one not in best])[: self.keep]  # shuffled already
 
-    def _answer(self, case: _Case) -> Output:
-        outputs, answers = case.said[-1], case.answers[-1]
-        said_last = list(outputs.values())
-        chosen = elect(case.line, self.name, said_last, [answers[one] for one in outputs])
-        final = next(answers[one] for one, out in outputs.items() if out is chosen)
-        agreeing = [one for one in outputs if answers[one] == final]
-        values = importance(case.scores, agreeing)
-        named = {self.roles[one]: round(value, 6) for one, value in sorted(values.items())}
-        case.line.note("importance", self.name, **named)
+    def _elect(self, line: Line, layers: list[_Layer]) -> Output:
+        """Take the majority of the last round, and note who contributed how much."""
+        last = layers[-1].said
+        chosen = elect(line, self.name, list(last.values()))
+        answer = line.extract(str(chosen))
+        agreeing = [role for role, out in last.items() if line.extract(str(out)) == answer]
+        values = importance([layer.scores for layer in layers], agreeing)
+        line.note("importance", self.name, **{role: round(one, 6) for role, one in values.items()})
         return chosen
+
+
+def _answers(outputs: Sequence[Output]) -> list[tuple[str, str]]:
+    return [(f"Answer {place}", words(out)) for place, out in enumerate(outputs, 1)]
+
+
+def _again(line: Line, outputs: Sequence[Output]) -> str:
+    """Return what an agent is asked that reads these answers; without any, the question alone."""
+    if not outputs:
+        return line.question
+    example = str([3, 5, 1, 4, 2][: len(outputs)])
+    turn = AGAIN.format(count=len(outputs), example=example, task=line.question)
+    return said(turn, _answers(outputs))

@@ -1,13 +1,12 @@
 """GPTSwarm: agents of several kinds as the nodes of a graph, and a vote over all."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agentprim.engine import Engine, Output
-from agentprim.evaluate.base import Extract, Limits
-from agentprim.evaluate.methods.majority import elect_each
+from agentprim.engine import Output
+from agentprim.evaluate.methods.line import Line, words
+from agentprim.evaluate.methods.majority import elect
 from agentprim.evaluate.methods.single import PLAIN, STEPS
-from agentprim.evaluate.methods.talk import Talk, words
+from agentprim.evaluate.methods.talk import Talk
 from agentprim.primitives.prompts import said
 
 REFLECT = "Say what may be wrong with this answer to the task.\n\nTask: {task}"
@@ -16,7 +15,7 @@ KINDS = {"io": PLAIN, "cot": STEPS, "reflect": STEPS}
 
 
 @dataclass(frozen=True, kw_only=True)
-class GptSwarm:
+class GptSwarm(Talk):
     """GPTSwarm (arXiv 2402.16823): a graph of agents, each of which is a small graph itself.
 
     Agents: input-output, chain of thought, and reflexion (answer, reflect, answer again). An agent
@@ -34,40 +33,21 @@ class GptSwarm:
     about: str = "a random forward graph of agents, majority (arXiv 2402.16823, not optimised)"
     agents: tuple[str, ...] = ("io", "cot", "cot", "reflect")
     edges: float = 0.5
-    takes_extracts = True
 
-    def __call__(
-        self,
-        engine: Engine,
-        questions: Sequence[str],
-        limits: Limits,
-        seeds: Sequence[int],
-        extracts: Sequence[Extract] | None = None,
-    ) -> list[Output]:
-        """Answer; see `Method`."""
-        talk = Talk(engine, questions, limits, seeds, extracts)
-        nodes = [(f"{kind}{number}", kind) for number, kind in enumerate(self.agents, 1)]
-        graphs = [self._graph(line) for line in talk.lines]
-        said_by: list[list[Output]] = [[] for _ in talk.lines]
-        for place, (name, kind) in enumerate(nodes):
-            agent = talk.agent(name)
-            heard = [
-                [(f"Agent {one + 1}", words(done[one])) for one in graph[place]]
-                for graph, done in zip(graphs, said_by, strict=True)
-            ]
-            found = self._ask(talk, agent, KINDS[kind], heard)
-            if kind == "reflect":
-                answers = [[("Answer", words(out))] for out in found]
-                thoughts = self._ask(talk, agent, REFLECT, answers)
-                for answer, out in zip(answers, thoughts, strict=True):
-                    answer.append(("Reflection", words(out)))
-                found = self._ask(talk, agent, REVISE, answers)
-            for done, out in zip(said_by, found, strict=True):
-                done.append(out)
-        everything = [out for done in said_by for out in done]
-        return talk.end(elect_each(talk.lines, self.name, everything), self.name)
+    def cast(self) -> dict[str, None]:
+        """Return a role for each place in the graph; see `Talk`."""
+        return {f"{kind}{number}": None for number, kind in enumerate(self.agents, 1)}
 
-    def _graph(self, line) -> list[list[int]]:
+    def answer(self, line: Line) -> Output:
+        """Answer one question."""
+        spoken: list[Output] = []
+        for role, kind, reads in zip(self.cast(), self.agents, self._graph(line), strict=True):
+            heard = [(f"Agent {one + 1}", words(spoken[one])) for one in reads]
+            out = line.say(role, said(KINDS[kind].format(task=line.question), heard))
+            spoken.append(self._reflected(line, role, out) if kind == "reflect" else out)
+        return elect(line, self.name, spoken)
+
+    def _graph(self, line: Line) -> list[list[int]]:
         """Draw which agents each agent reads, and note it."""
         source = line.source("edges")
         graph = [
@@ -78,9 +58,8 @@ class GptSwarm:
         return graph
 
     @staticmethod
-    def _ask(talk: Talk, agent, turn: str, heard: list) -> list[Output]:
-        turns = [
-            said(turn.format(task=line.question), before)
-            for line, before in zip(talk.lines, heard, strict=True)
-        ]
-        return talk.say(agent, talk.lines, turns)
+    def _reflected(line: Line, role: str, answer: Output) -> Output:
+        known = [("Answer", words(answer))]
+        thought = line.say(role, said(REFLECT.format(task=line.question), known))
+        known.append(("Reflection", words(thought)))
+        return line.say(role, said(REVISE.format(task=line.question), known))

@@ -1,10 +1,12 @@
 """Importance of agents in a layered network, spread backwards from the answer (DyLAN)."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TypeVar
 
 from agentprim.agent.aloud import aloud
 
+Agent = TypeVar("Agent", bound=Hashable)
 SCORES = re.compile(r"\[\s*([1-5](?:\s*,\s*[1-5])*)\s*\]")
 
 
@@ -26,8 +28,8 @@ def read_scores(text: str, count: int) -> tuple[list[int], str]:
 
 
 def importance(
-    weights: Sequence[Mapping[int, Mapping[int, float]]], agreeing: Sequence[int]
-) -> dict[int, float]:
+    weights: Sequence[Mapping[Agent, Mapping[Agent, float]]], agreeing: Sequence[Agent]
+) -> dict[Agent, float]:
     """Sum what each agent added to the answer, over all rounds.
 
     In the last round those that agree with the answer share 1; before, an agent gets from each
@@ -45,7 +47,7 @@ def importance(
     now |= {agent: 1 / len(agreeing) for agent in agreeing}
     total = dict(now)
     for given in reversed(weights[1:]):
-        before: dict[int, float] = {}
+        before: dict[Agent, float] = {}
         for agent, scores in given.items():
             whole = sum(scores.values())
             for one, score in scores.items():

@@ -7,7 +7,7 @@ from agentprim.agent import Agent
 from agentprim.decide import Calibration, Decider
 from agentprim.engine import Engine, Output
 from agentprim.evaluate.base import Limits
-from agentprim.evaluate.methods.talk import bare, mixed
+from agentprim.evaluate.methods.line import bare, mixed
 from agentprim.workflow.lite import Budget, Expert, LiteWorkflow
 from agentprim.workflow.lite.inject import Injection
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from agentprim.engine import Output
-from agentprim.evaluate.methods.talk import Line
+from agentprim.evaluate.methods.line import Line
 
 
 def votes(answers: Sequence[str | None]) -> Counter:
@@ -21,20 +21,9 @@ def majority(answers: Sequence[str | None]) -> int:
     return list(answers).index(counted.most_common(1)[0][0]) if counted else 0
 
 
-def elect(
-    line: Line, role: str, outputs: Sequence[Output], answers: Sequence[str | None]
-) -> Output:
+def elect(line: Line, role: str, outputs: Sequence[Output]) -> Output:
     """Return the first text that answers as most do, and note the vote. Modifies the line."""
+    answers = [line.extract(str(out)) for out in outputs]
     chosen = majority(answers)
-    line.note("vote", role, rule="majority", answers=list(answers), kept=[chosen])
+    line.note("vote", role, rule="majority", answers=answers, kept=[chosen])
     return outputs[chosen]
-
-
-def elect_each(lines: Sequence[Line], role: str, outputs: Sequence[Output]) -> list[Output]:
-    """Hold a vote for each question over its equal share of texts. Modifies the lines."""
-    each = len(outputs) // max(1, len(lines))
-    groups = [outputs[i * each : (i + 1) * each] for i in range(len(lines))]
-    return [
-        elect(line, role, group, [line.extract(str(out)) for out in group])
-        for line, group in zip(lines, groups, strict=True)
-    ]

@@ -1,11 +1,10 @@
 """A MetaGPT-style control: fixed roles hand on documents by a fixed procedure."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agentprim.engine import Engine, Output
-from agentprim.evaluate.base import Limits
-from agentprim.evaluate.methods.talk import Talk, words
+from agentprim.engine import Output
+from agentprim.evaluate.methods.line import Line, words
+from agentprim.evaluate.methods.talk import Talk
 from agentprim.evaluate.methods.verdict import opens
 from agentprim.primitives.prompts import said
 
@@ -33,7 +32,7 @@ TEST = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class MetaGptControl:
+class MetaGptControl(Talk):
     """A control in the style of MetaGPT (arXiv 2308.00352), as compared with by Jev-LiteMAS.
 
     A standard procedure: product manager, architect, project manager and engineer write one
@@ -50,47 +49,32 @@ class MetaGptControl:
     about: str = "a fixed procedure of five roles by documents (after arXiv 2308.00352)"
     repairs: int = 2
 
-    def __call__(
-        self, engine: Engine, questions: Sequence[str], limits: Limits, seeds: Sequence[int]
-    ) -> list[Output]:
-        """Answer; see `Method`."""
-        talk = Talk(engine, questions, limits, seeds)
-        documents: list[dict[str, str]] = [{} for _ in talk.lines]
-        everyone = list(range(len(talk.lines)))
-        agents = {role: self._hire(talk, role) for role in (*PROCEDURE, "tester")}
-        last: list[Output] = []
+    def cast(self) -> dict[str, str]:
+        """Return the roles; see `Talk`."""
+        return {
+            role: f"You are the {role.replace('_', ' ')} of a team."
+            for role in (*PROCEDURE, "tester")
+        }
+
+    def answer(self, line: Line) -> Output:
+        """Answer one question."""
+        documents: dict[str, str] = {}
         for role, (document, reads, duty) in PROCEDURE.items():
-            last = self._ask(talk, agents[role], duty, everyone, documents, reads)
-            for known, out in zip(documents, last, strict=True):
-                known[document] = words(out)
-        live = everyone
+            last = self._work(line, role, duty, documents, reads)
+            documents[document] = words(last)
         for number in range(self.repairs):
-            reports = self._ask(
-                talk, agents["tester"], TEST, live, documents, ("Requirements", "Solution")
-            )
-            going = []
-            for i, out in zip(live, reports, strict=True):
-                passed = opens(out, "pass")
-                talk.lines[i].note("review", self.name, round=number + 1, passed=passed)
-                documents[i]["Report"] = words(out)
-                if not passed:
-                    going.append(i)
-            live, reads = going, ("Design", "Work plan", "Solution", "Report")
-            mended = self._ask(talk, agents["engineer"], ENGINEER, live, documents, reads)
-            for i, out in zip(live, mended, strict=True):
-                last[i], documents[i]["Solution"] = out, words(out)
-        return talk.end(last, self.name)
+            report = self._work(line, "tester", TEST, documents, ("Requirements", "Solution"))
+            passed = opens(report, "pass")
+            line.note("review", self.name, round=number + 1, passed=passed)
+            if passed:
+                break
+            documents["Report"] = words(report)
+            reads = ("Design", "Work plan", "Solution", "Report")
+            last = self._work(line, "engineer", ENGINEER, documents, reads)
+            documents["Solution"] = words(last)
+        return last
 
     @staticmethod
-    def _hire(talk: Talk, role: str):
-        return talk.agent(role, f"You are the {role.replace('_', ' ')} of a team.")
-
-    @staticmethod
-    def _ask(talk: Talk, agent, duty: str, live: list[int], documents, reads) -> list[Output]:
-        lines = [talk.lines[i] for i in live]
-        turns = [
-            said(f"{duty}\n\nTask: {talk.lines[i].question}",
-                 [(name, documents[i][name]) for name in reads])
-            for i in live
-        ]  # fmt: skip
-        return talk.say(agent, lines, turns)
+    def _work(line: Line, role: str, duty: str, documents: dict[str, str], reads) -> Output:
+        known = [(name, documents[name]) for name in reads]
+        return line.say(role, said(f"{duty}\n\nTask: {line.question}", known))

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from agentprim.agent import Agent
 from agentprim.engine import Engine, Output
 from agentprim.evaluate.base import Limits
-from agentprim.evaluate.methods.talk import SILENT, bare, mixed, ready
+from agentprim.evaluate.methods.line import SILENT, bare, mixed
+from agentprim.evaluate.methods.talk import ready
 from agentprim.workflow.build import PRIMITIVES, PROMPTS
 
 

@@ -1,11 +1,10 @@
 """Self-Refine: a model criticises its own answer and mends it until it is content."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agentprim.engine import Engine, Output
-from agentprim.evaluate.base import Limits
-from agentprim.evaluate.methods.talk import Talk, words
+from agentprim.engine import Output
+from agentprim.evaluate.methods.line import Line, words
+from agentprim.evaluate.methods.talk import Talk
 from agentprim.evaluate.methods.verdict import opens
 from agentprim.primitives.prompts import said
 
@@ -18,7 +17,7 @@ REFINE = "Answer the task again and heed all feedback on the answers so far.\n\n
 
 
 @dataclass(frozen=True, kw_only=True)
-class SelfRefine:
+class SelfRefine(Talk):
     """Self-Refine (arXiv 2303.17651): answer, feedback, refined answer, at most 4 times.
 
     It stops where feedback says that the answer is correct. Each refinement reads all answers and
@@ -34,34 +33,21 @@ class SelfRefine:
     about: str = "answer, own feedback, refined answer, until content (arXiv 2303.17651)"
     attempts: int = 4
 
-    def __call__(
-        self, engine: Engine, questions: Sequence[str], limits: Limits, seeds: Sequence[int]
-    ) -> list[Output]:
-        """Answer; see `Method`."""
-        talk = Talk(engine, questions, limits, seeds)
-        lines = talk.lines
-        solver, critic = talk.agent("solver"), talk.agent("feedback")
-        refiner = talk.agent("refiner")
-        last = talk.say(solver, lines, [line.question for line in lines])
-        known = [[("Answer", words(out))] for out in last]
-        live = list(range(len(lines)))
-        for attempt in range(self.attempts):
-            judged = self._ask(talk, critic, FEEDBACK, live, known)
-            going = []
-            for i, out in zip(live, judged, strict=True):
-                done = opens(out, "correct")
-                lines[i].note("stop", self.name, round=attempt + 1, stopped=done)
-                if not done:
-                    known[i].append(("Feedback", words(out)))
-                    going.append(i)
-            live = going
-            for i, out in zip(live, self._ask(talk, refiner, REFINE, live, known), strict=True):
-                last[i] = out
-                known[i].append(("Answer", words(out)))
-        return talk.end(last, self.name)
+    def cast(self) -> dict[str, None]:
+        """Return the roles; see `Talk`."""
+        return {"solver": None, "feedback": None, "refiner": None}
 
-    @staticmethod
-    def _ask(talk: Talk, agent, turn: str, live: list[int], known: list) -> list[Output]:
-        lines = [talk.lines[i] for i in live]
-        turns = [said(turn.format(task=talk.lines[i].question), known[i]) for i in live]
-        return talk.say(agent, lines, turns)
+    def answer(self, line: Line) -> Output:
+        """Answer one question."""
+        last = line.say("solver", line.question)
+        known = [("Answer", words(last))]
+        for attempt in range(self.attempts):
+            feedback = line.say("feedback", said(FEEDBACK.format(task=line.question), known))
+            done = opens(feedback, "correct")
+            line.note("stop", self.name, round=attempt + 1, stopped=done)
+            if done:
+                break
+            known.append(("Feedback", words(feedback)))
+            last = line.say("refiner", said(REFINE.format(task=line.question), known))
+            known.append(("Answer", words(last)))
+        return last

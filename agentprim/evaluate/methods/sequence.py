@@ -1,11 +1,10 @@
 """Four agents in sequence: planner, critic, refiner and judger, by text or in one growing cache."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agentprim.engine import Engine, Output
-from agentprim.evaluate.base import Limits
-from agentprim.evaluate.methods.talk import Talk, count, draw, words
+from agentprim.engine import Output
+from agentprim.evaluate.methods.line import Line, words
+from agentprim.evaluate.methods.talk import Talk
 from agentprim.primitives.prompts import said
 
 TURNS = {
@@ -29,7 +28,7 @@ TURNS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class TextMas:
+class TextMas(Talk):
     """The text baseline of LatentMAS (arXiv 2511.20639): each agent reads what all before it said.
 
     The paper's prompts are not used; ours are the same turns as in `LatentMas`.
@@ -38,26 +37,21 @@ class TextMas:
     name: str = "text_mas"
     about: str = "planner, critic, refiner and judger by text (arXiv 2511.20639)"
 
-    def __call__(
-        self, engine: Engine, questions: Sequence[str], limits: Limits, seeds: Sequence[int]
-    ) -> list[Output]:
-        """Answer; see `Method`."""
-        talk = Talk(engine, questions, limits, seeds)
-        speeches: list[list[tuple[str, str]]] = [[] for _ in talk.lines]
-        found: list[Output] = []
+    def cast(self) -> dict[str, None]:
+        """Return the roles; see `Talk`."""
+        return dict.fromkeys(TURNS)
+
+    def answer(self, line: Line) -> Output:
+        """Answer one question."""
+        known: list[tuple[str, str]] = []
         for role, turn in TURNS.items():
-            turns = [
-                said(turn.format(task=line.question), before)
-                for line, before in zip(talk.lines, speeches, strict=True)
-            ]
-            found = talk.say(talk.agent(role), talk.lines, turns)
-            for before, out in zip(speeches, found, strict=True):
-                before.append((role.capitalize(), words(out)))
-        return talk.end(found, self.name)
+            out = line.say(role, said(turn.format(task=line.question), known))
+            known.append((role.capitalize(), words(out)))
+        return out
 
 
 @dataclass(frozen=True, kw_only=True)
-class LatentMas:
+class LatentMas(Talk):
     """LatentMAS, sequential (arXiv 2511.20639): latent thoughts in one cache that only grows.
 
     Each of the first three agents reads its turn behind all that is cached and takes
@@ -79,25 +73,20 @@ class LatentMas:
     about: str = "the same four agents, latent steps in one growing cache (arXiv 2511.20639)"
     twin: str | None = "text_mas"
 
-    def __call__(
-        self, engine: Engine, questions: Sequence[str], limits: Limits, seeds: Sequence[int]
-    ) -> list[Output]:
-        """Answer; see `Method`."""
-        if not questions:
-            return []
-        talk = Talk(engine, questions, limits, seeds)
-        grown: list[list[Output]] = [[] for _ in talk.lines]
+    def cast(self) -> dict[str, None]:
+        """Return the roles; see `Talk`."""
+        return dict.fromkeys(TURNS)
+
+    def answer(self, line: Line) -> Output:
+        """Answer one question."""
+        grown: list[Output] = []
         for role, turn in TURNS.items():
-            agent = talk.agent(role)
-            turns = [turn.format(task=line.question) for line in talk.lines]
-            common = {"context": grown, "join": "append", "seed": draw(talk.lines)}
+            agent, limits = line.agents[role], line.limits
+            asked, common = turn.format(task=line.question), {"context": grown, "join": "append"}
             if role == "judger":
-                found = agent(
-                    turns, max_new_tokens=limits.max_new_tokens, temperature=limits.temperature,
-                    top_p=limits.top_p, **common,
-                )  # fmt: skip
-            else:
-                found = agent.think(turns, inner="latent", steps=limits.steps, **common)
-            count(talk.lines, found)
-            grown = [[out] for out in found]
-        return talk.end(found, self.name)
+                return line.paid(agent(
+                    asked, max_new_tokens=limits.max_new_tokens, temperature=limits.temperature,
+                    top_p=limits.top_p, seed=line.draw(), **common,
+                ))  # fmt: skip
+            out = agent.think(asked, inner="latent", steps=limits.steps, seed=line.draw(), **common)
+            grown = [line.paid(out)]

@@ -1,11 +1,10 @@
 """One agent: asked plainly, asked to think step by step, or asked several times."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agentprim.engine import Engine, Output
-from agentprim.evaluate.base import Extract, Limits
-from agentprim.evaluate.methods.majority import elect_each
+from agentprim.engine import Output
+from agentprim.evaluate.methods.line import Line, diverse
+from agentprim.evaluate.methods.majority import elect
 from agentprim.evaluate.methods.talk import Talk
 
 PLAIN = "{task}"
@@ -13,7 +12,7 @@ STEPS = "{task}\n\nThink step by step, then give the final answer."
 
 
 @dataclass(frozen=True, kw_only=True)
-class Single:
+class Single(Talk):
     """Ask one agent without a system prompt, once or several times, and take the majority.
 
     Chain of thought (arXiv 2205.11916): the paper asks a second time to cut the answer out of the
@@ -32,21 +31,15 @@ class Single:
     samples: int = 1
     temperature: float = 0.7
     top_p: float = 1.0
-    takes_extracts = True
 
-    def __call__(
-        self,
-        engine: Engine,
-        questions: Sequence[str],
-        limits: Limits,
-        seeds: Sequence[int],
-        extracts: Sequence[Extract] | None = None,
-    ) -> list[Output]:
-        """Answer; see `Method`."""
-        talk = Talk(engine, questions, limits, seeds, extracts)
-        more = talk.diverse(self.temperature, self.top_p) if self.samples > 1 else {}
-        turns = [self.prompt.format(task=line.question) for line in talk.lines]
-        found = talk.say(talk.agent("solver"), talk.lines, turns, samples=self.samples, **more)
-        if self.samples > 1:
-            found = elect_each(talk.lines, self.name, found)
-        return talk.end(found, self.name)
+    def cast(self) -> dict[str, None]:
+        """Return the one role; see `Talk`."""
+        return {"solver": None}
+
+    def answer(self, line: Line) -> Output:
+        """Answer one question."""
+        turn = self.prompt.format(task=line.question)
+        if self.samples == 1:
+            return line.say("solver", turn)
+        more = diverse(line.limits, self.temperature, self.top_p)
+        return elect(line, self.name, line.say("solver", turn, samples=self.samples, **more))

@@ -1,10 +1,9 @@
 """Solo Performance Prompting: one model plays several people who work together."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agentprim.engine import Engine, Output
-from agentprim.evaluate.base import Limits
+from agentprim.engine import Output
+from agentprim.evaluate.methods.line import Line
 from agentprim.evaluate.methods.talk import Talk
 
 SYSTEM = (
@@ -17,7 +16,7 @@ SYSTEM = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Spp:
+class Spp(Talk):
     """Solo Performance Prompting (arXiv 2307.05300): personas talk within one reply.
 
     One call, as in the paper. Its prompt shows two worked examples of such a discussion (a game of
@@ -27,11 +26,10 @@ class Spp:
     name: str = "spp"
     about: str = "one reply in which several personas work together (arXiv 2307.05300)"
 
-    def __call__(
-        self, engine: Engine, questions: Sequence[str], limits: Limits, seeds: Sequence[int]
-    ) -> list[Output]:
-        """Answer; see `Method`."""
-        talk = Talk(engine, questions, limits, seeds)
-        agent = talk.agent("personas", SYSTEM)
-        turns = [line.question for line in talk.lines]
-        return talk.end(talk.say(agent, talk.lines, turns), self.name)
+    def cast(self) -> dict[str, str]:
+        """Return the one role; see `Talk`."""
+        return {"personas": SYSTEM}
+
+    def answer(self, line: Line) -> Output:
+        """Answer one question."""
+        return line.say("personas", line.question)

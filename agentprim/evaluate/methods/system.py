@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from agentprim.agent import Agent
 from agentprim.engine import Engine, Output
 from agentprim.evaluate.base import Limits
+from agentprim.evaluate.methods.line import bare
 from agentprim.evaluate.methods.primitive import ask, hands, voiced
-from agentprim.evaluate.methods.talk import bare
 from agentprim.organizer import KnowledgePool, Local, Organizer, System
 from agentprim.organizer.builtin import builtin
 from agentprim.workflow.build import Agents

@@ -4,6 +4,7 @@ import gc
 
 import pytest
 
+from agentprim.engine import decode
 from agentprim.evaluate.base import Limits
 from agentprim.evaluate.methods import method, methods
 from agentprim.organizer import Organizer
@@ -79,6 +80,28 @@ def _spoken_or_handed(name: str, batch) -> None:
     assert (handed > 0) == over_caches
     if not over_caches:
         assert all(out.usage.latent == out.usage.relocated == 0 for out in batch)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "rows"),
+    [
+        ("single", {}, [3]),
+        ("text_mas", {}, [3] * 4),
+        ("llm_debate", {}, [9, 9]),  # a round of all questions is one batch
+        ("dylan", {"rounds": 1}, [9, 3]),  # three of four agents at once, then the fourth
+    ],
+)
+def test_questions_and_agents_share_passes(monkeypatch, name, options, rows):
+    seen = []
+    generate = decode.generate
+
+    def counted(engine, ids, *args, **more):
+        seen.append(len(ids))
+        return generate(engine, ids, *args, **more)
+
+    monkeypatch.setattr(decode, "generate", counted)
+    run(name, limits=Limits(max_new_tokens=8, temperature=1.0), **options)
+    assert seen == rows
 
 
 def test_seeds_decide_what_is_drawn():

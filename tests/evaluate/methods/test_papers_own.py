@@ -4,7 +4,7 @@ import pytest
 
 from agentprim.evaluate.base import Limits
 from agentprim.evaluate.methods import method, methods
-from agentprim.evaluate.methods.talk import SILENT
+from agentprim.evaluate.methods.line import SILENT
 from agentprim.organizer.builtin import builtin
 from tests.evaluate.methods.team import LIMITS, QUESTIONS, Script, calls, events, run
 
@@ -19,7 +19,7 @@ FOUR = ["planner", "critic", "refiner", "judger"]
 def test_four_agents_by_text_read_all_before_them(monkeypatch):
     script = Script(monkeypatch, lambda role, turn: "" if role == "critic" else f"by {role}")
     outs = run("text_mas")
-    assert script.batches == [(role, 3) for role in FOUR] and outs == ["by judger"] * 3
+    assert script.roles("why") == FOUR and outs == ["by judger"] * 3
     judger = script.turns("judger")[1]
     assert "Planner:\nby planner" in judger and "Refiner:\nby refiner" in judger
     assert f"Critic:\n{SILENT}" in judger and "Task: why?" in judger  # silence is quoted too

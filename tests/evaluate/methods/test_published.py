@@ -21,7 +21,6 @@ def counter():
 def test_debaters_go_on_with_their_own_words_and_read_those_of_all_others(monkeypatch):
     script = Script(monkeypatch, counter())
     (out,) = run("llm_debate", ONE, SEED)
-    assert script.batches == [("debater", 3), ("debater", 3)]  # a round is one batch
     assert script.chats[0] == ("debater", "why?")
     for number, (_, chat) in enumerate(script.chats[1:], 1):
         asked, own, update = (message["content"] for message in chat)
@@ -73,7 +72,6 @@ def test_self_refine_stops_for_the_content_and_goes_on_for_the_others(monkeypatc
     script = Script(monkeypatch, speak)
     outs = run("self_refine")
     assert outs == ["two", "one", "two"]
-    assert script.batches == [("solver", 3), ("feedback", 3), ("refiner", 2), ("feedback", 2)]
     assert [len(calls(out)) for out in outs] == [4, 2, 4]
     assert "Answer:\none\n\nFeedback:\nwrong\n\nAnswer the task again" in script.turns("refiner")[0]
 
@@ -97,7 +95,7 @@ def test_each_diverse_attempt_reads_those_before_and_the_decider_all(monkeypatch
 def test_personas_are_one_call(monkeypatch):
     script = Script(monkeypatch, counter())
     assert run("spp") == ["personas says 1", "personas says 2", "personas says 3"]
-    assert script.batches == [("personas", 3)] and script.turns("personas") == QUESTIONS
+    assert script.heard == [("personas", question) for question in QUESTIONS]
 
 
 def test_agentverse_recruits_decides_and_recruits_again_with_advice(monkeypatch):

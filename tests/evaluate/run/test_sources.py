@@ -47,7 +47,8 @@ def test_a_digest_is_the_same_wherever_the_package_lies(copy):
     ("changed", "concerned"),
     [
         ("evaluate/methods/debate.py", {"llm_debate"}),
-        ("evaluate/methods/talk.py", TALKING),
+        ("evaluate/methods/talk.py", TALKING - {"lite"}),
+        ("evaluate/methods/line.py", TALKING),
         ("evaluate/methods/verdict.py", {"agentverse"}),
         ("primitives/voting.py", {"voting", "primitives"}),
         ("workflow/lite/prompts.py", {"lite"}),
