@@ -1,5 +1,6 @@
 """`agentprim eval`: methods against tasks, resumable, one row an item."""
 
+import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -29,6 +30,7 @@ from agentprim.evaluate.setting import PRESETS, Setting, find_data
 from agentprim.evaluate.workers.cluster import Cluster
 from agentprim.evaluate.workers.desk import Model as HowToLoad
 from agentprim.evaluate.workers.processes import Processes
+from agentprim.evaluate.workers.ranks import Ranks
 from agentprim.evaluate.workers.serial import Serial
 
 _EVERY = 15.0  # seconds between lines where there is no terminal
@@ -62,6 +64,9 @@ def evaluate(
     device_map: Annotated[
         str | None, typer.Option(help="'auto': spread one model over the GPUs of this machine.")
     ] = None,
+    tp_plan: Annotated[
+        str | None, typer.Option(help="'auto': tensor parallelism, under torchrun.")
+    ] = None,
     workers: Annotated[int | None, typer.Option(help="Engines, each a process.")] = None,
     ray: Annotated[bool, typer.Option("--ray", help="Workers on a Ray cluster.")] = False,
     retry_failed: Annotated[
@@ -85,9 +90,12 @@ def evaluate(
     for name, reason in loaded.missing.items():
         print(f"agentprim: {name} is left out: {reason}", file=sys.stderr)
     how = HowToLoad(name=model, expert=expert_model, dtype=dtype, device=device,
-                    pool_tokens=pool_tokens, device_map=device_map)  # fmt: skip
+                    pool_tokens=pool_tokens, device_map=device_map, tp_plan=tp_plan)  # fmt: skip
     with Spinner(lines=True) as spinner, quiet():
         team = _team(how, workers, ray, spinner)
+    if tp_plan is not None and not team.leads:
+        with quiet():
+            return team.serve()
     with team, Rates() as rates, quiet():  # rates take stderr before it is silenced
         run(loaded, team, model, out, report=rates, retry_failed=retry_failed)
     print(out)
@@ -129,6 +137,12 @@ def _names(**lists: str) -> dict[str, tuple[str, ...] | None]:
 
 
 def _team(how: HowToLoad, workers: int | None, ray: bool, spinner: Spinner):
+    if how.tp_plan is not None:
+        if ray or workers is not None:
+            raise ValueError("workers and ray must not be given with tp_plan, got both")
+        if os.environ.get("RANK", "0") == "0":  # one of them speaks for all
+            spinner(f"loads {how.name}")
+        return Ranks(how, REGISTRY)
     if ray:
         spinner("starts workers on the cluster")
         return Cluster(how, REGISTRY, workers)

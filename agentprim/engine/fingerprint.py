@@ -6,6 +6,7 @@ import json
 import torch
 from torch import Tensor, nn
 
+from agentprim.engine.shards import whole
 from agentprim.rope.discover import rotary_modules
 
 _SAMPLES = 64  # numbers read of each parameter
@@ -29,7 +30,7 @@ def weights_print(model: nn.Module) -> str:
     parts = []
     for name, parameter in model.named_parameters():
         digest.update(f"{name} {tuple(parameter.shape)} {parameter.dtype}".encode())
-        flat = parameter.detach().flatten()
+        flat = whole(parameter.detach()).flatten()
         step = max(1, flat.numel() // _SAMPLES)
         parts.append(flat[::step].float())
     if parts:

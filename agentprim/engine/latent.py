@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from agentprim.engine.head import Head, output_embeddings
+from agentprim.engine.shards import same, whole
 
 Method = Literal["realign", "softmax"]
 
@@ -41,15 +42,15 @@ class Realigner:
         if temperature <= 0:
             raise ValueError(f"temperature must be positive, got {temperature}")
         inputs, outputs = model.get_input_embeddings(), output_embeddings(model)
-        tied = inputs.weight.data_ptr() == outputs.weight.data_ptr()
+        tied = same(inputs.weight, outputs.weight)
         self.method: Method = method or ("softmax" if tied else "realign")
         self.temperature = temperature
-        self._table = inputs.weight
-        self._scale = _embedding_scale(inputs)
+        table = whole(inputs.weight)
+        self._scale = _embedding_scale(inputs, table)
         if self.method == "softmax":
-            self._head = Head(model)
+            self._table, self._head = table, Head(model)
         else:
-            self._matrix, self._norm = _closed_form(inputs.weight, outputs.weight, self._scale)
+            self._matrix, self._norm = _closed_form(table, whole(outputs.weight), self._scale)
 
     @torch.no_grad()
     def __call__(self, hidden: Tensor) -> Tensor:
@@ -74,10 +75,10 @@ def _closed_form(inputs: Tensor, outputs: Tensor, scale: float) -> tuple[Tensor,
 
 
 @torch.no_grad()
-def _embedding_scale(embedding: nn.Module) -> float:
-    """Find the factor that some embedding modules put on their own rows."""
-    index = torch.arange(min(64, len(embedding.weight)), device=embedding.weight.device)[None]
-    rows, seen = embedding.weight[index[0]].float(), embedding(index)[0].float()
+def _embedding_scale(embedding: nn.Module, table: Tensor) -> float:
+    """Find the factor that some embedding modules put on their own rows, those of a table."""
+    index = torch.arange(min(64, len(table)), device=table.device)[None]
+    rows, seen = table[index[0]].float(), embedding(index)[0].float()
     # over many rows: that of the padding id may be zero
     return float((seen * rows).sum() / rows.square().sum().clamp_min(1e-30))
 

@@ -21,7 +21,7 @@ class Model:
     Attributes:
         name: Hugging Face name or folder.
         expert: That of a second model, for teams of two; it is loaded in the same way.
-        dtype, device, pool_tokens, device_map: As in `Engine.from_pretrained`.
+        dtype, device, pool_tokens, device_map, tp_plan: As in `Engine.from_pretrained`.
     """
 
     name: str
@@ -30,12 +30,13 @@ class Model:
     device: str | None = None
     pool_tokens: int | None = None
     device_map: str | None = None
+    tp_plan: str | None = None
 
     def load(self, device: str | None = None) -> Engine:
         """Load it; `device` stands in for one that was not named."""
         return Engine.from_pretrained(
             self.name, dtype=self.dtype, device=self.device or device,
-            pool_tokens=self.pool_tokens, device_map=self.device_map,
+            pool_tokens=self.pool_tokens, device_map=self.device_map, tp_plan=self.tp_plan,
         )  # fmt: skip
 
 

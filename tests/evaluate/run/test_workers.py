@@ -1,5 +1,6 @@
 """Several workers give the rows of one, and write them once."""
 
+import subprocess
 import sys
 
 import pytest
@@ -9,9 +10,11 @@ from agentprim.evaluate.run import load, run
 from agentprim.evaluate.workers.cluster import Cluster
 from agentprim.evaluate.workers.desk import Model
 from agentprim.evaluate.workers.processes import Processes
+from agentprim.trust.journal import read
 from tests.evaluate.run import stubs
-from tests.evaluate.run.conftest import SETTING, changed, rows
+from tests.evaluate.run.conftest import SETTING, changed, rows, timeless
 
+TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
 FAILING = changed(methods=("single", "fails"))
 
 
@@ -43,6 +46,26 @@ def test_two_workers_of_a_ray_cluster_equal_one(go, folder, tmp_path):
     pytest.importorskip("ray")
     with Cluster(model(folder), stubs.REGISTRY, 2) as workers:
         same_as_serial(go, workers, tmp_path, SETTING)
+
+
+@pytest.mark.slow
+def test_two_processes_that_hold_one_model_equal_one(folder, tmp_path):
+    pieces, alone = tmp_path / "pieces", tmp_path / "alone"
+    for out, start, more in ((alone, [], []), (pieces, TORCHRUN, ["--tp-plan", "auto"])):
+        command = [sys.executable, *start, "-m", "agentprim", "eval", "--out", str(out),
+                   "--model", folder, "--device", "cpu", "--pool-tokens", "30000",
+                   "--tasks", "notes", "--limit", "4", "--batch", "3", "--steps", "2",
+                   "--max-new-tokens", "5", "--methods", "single,review,lite", *more]  # fmt: skip
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    for path in alone.glob("*.jsonl"):
+        about, records = read(path)
+        other, found = read(pieces / path.name)
+        assert other == about and len(records) == 4
+        assert {k: timeless(r) for k, r in found.items()} == {
+            k: timeless(r) for k, r in records.items()
+        }
+    assert len(list(pieces.glob("*.jsonl"))) == 3
 
 
 def test_a_cluster_without_ray_is_refused_by_name(monkeypatch, folder):
