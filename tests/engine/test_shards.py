@@ -16,7 +16,7 @@ TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--np
 
 @pytest.mark.slow
 def test_two_processes_say_what_one_does(tmp_path):
-    folder = saved(tmp_path / "model", "qwen3")
+    folder = saved(tmp_path / "model", "qwen3", vocab_size=98)
     command = [*TORCHRUN, "-m", "tests.engine.sharded", folder, str(tmp_path)]
     done = subprocess.run(
         command, env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True

@@ -6,8 +6,8 @@ from tests.support.tiny import build
 from tests.support.tokenizer import tiny_tokenizer
 
 
-def saved(path: Path, family: str = "llama") -> str:
-    """Save the tiny model of a family and return the folder."""
-    build(family).save_pretrained(path)
+def saved(path: Path, family: str = "llama", **config) -> str:
+    """Save the tiny model of a family, with changes to its configuration, and return the folder."""
+    build(family, **config).save_pretrained(path)
     tiny_tokenizer().save_pretrained(path)
     return str(path)

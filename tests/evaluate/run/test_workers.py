@@ -13,6 +13,7 @@ from agentprim.evaluate.workers.processes import Processes
 from agentprim.trust.journal import read
 from tests.evaluate.run import stubs
 from tests.evaluate.run.conftest import SETTING, changed, rows, timeless
+from tests.support.saved import saved
 
 TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
 FAILING = changed(methods=("single", "fails"))
@@ -49,7 +50,8 @@ def test_two_workers_of_a_ray_cluster_equal_one(go, folder, tmp_path):
 
 
 @pytest.mark.slow
-def test_two_processes_that_hold_one_model_equal_one(folder, tmp_path):
+def test_two_processes_that_hold_one_model_equal_one(tmp_path):
+    folder = saved(tmp_path / "model", vocab_size=98)
     pieces, alone = tmp_path / "pieces", tmp_path / "alone"
     for out, start, more in ((alone, [], []), (pieces, TORCHRUN, ["--tp-plan", "auto"])):
         command = [sys.executable, *start, "-m", "agentprim", "eval", "--out", str(out),
