@@ -1,6 +1,5 @@
 """`agentprim eval`: methods against tasks, resumable, one row an item."""
 
-import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -17,6 +16,7 @@ from rich.progress import (
     TextColumn,
     TimeElapsedColumn,
 )
+from torch.distributed import get_node_local_rank
 
 from agentprim.cli.listing import show
 from agentprim.cli.load import load as load_engine
@@ -87,14 +87,14 @@ def evaluate(
     setting = settle(preset, given, limits, data or [])
     _check([REGISTRY.method(name) for name in setting.methods], expert_model)
     loaded = load(setting, REGISTRY)
-    for name, reason in loaded.missing.items():
+    for name, reason in loaded.missing.items() if _first() else ():
         print(f"agentprim: {name} is left out: {reason}", file=sys.stderr)
     how = HowToLoad(name=model, expert=expert_model, dtype=dtype, device=device,
                     pool_tokens=pool_tokens, device_map=device_map, tp_plan=tp_plan)  # fmt: skip
     with Spinner(lines=True) as spinner, quiet():
         team = _team(how, workers, ray, spinner)
     if tp_plan is not None and not team.leads:
-        with quiet():
+        with team, quiet():
             return team.serve()
     with team, Rates() as rates, quiet():  # rates take stderr before it is silenced
         run(loaded, team, model, out, report=rates, retry_failed=retry_failed)
@@ -139,8 +139,8 @@ def _names(**lists: str) -> dict[str, tuple[str, ...] | None]:
 def _team(how: HowToLoad, workers: int | None, ray: bool, spinner: Spinner):
     if how.tp_plan is not None:
         if ray or workers is not None:
-            raise ValueError("workers and ray must not be given with tp_plan, got both")
-        if os.environ.get("RANK", "0") == "0":  # one of them speaks for all
+            raise ValueError("workers and ray must not be given with tp_plan")
+        if _first():
             spinner(f"loads {how.name}")
         return Ranks(how, REGISTRY)
     if ray:
@@ -156,6 +156,11 @@ def _team(how: HowToLoad, workers: int | None, ray: bool, spinner: Spinner):
         )
     spinner(f"loads {how.name}")
     return Serial(how, REGISTRY)
+
+
+def _first() -> bool:
+    """Tell whether this is the process that speaks for all of its machine."""
+    return get_node_local_rank(0) == 0
 
 
 class Rates:

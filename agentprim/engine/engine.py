@@ -20,6 +20,7 @@ from agentprim.engine.peek import peek
 from agentprim.engine.read import forward, recompute_last
 from agentprim.engine.repair import Repair
 from agentprim.engine.sampling import Sampling
+from agentprim.engine.shards import mesh_of
 from agentprim.engine.think import check_steps
 
 
@@ -33,6 +34,7 @@ class Engine:
         model: The model, prepared by `agentprim.cache.attach`.
         tokenizer: Its tokenizer, or None.
         vocab_size: Number of ids that the model knows.
+        mesh: Of the processes that hold the model together; None where this one has all of it.
         pool: Where all KVs of this engine live.
         shelf: Where its certificate is found.
     """
@@ -68,6 +70,7 @@ class Engine:
         attachment = attach(model)
         self.model, self.tokenizer = model.eval(), tokenizer
         self.vocab_size = model.get_input_embeddings().weight.shape[0]
+        self.mesh = mesh_of(model)
         self.pool = attachment.new_pool(pool_tokens, page_size)
         self.pad_id, self.device = attachment.pad_id, attachment.device
         self.pool.reader = WeakMethod(self._peek)
@@ -90,10 +93,11 @@ class Engine:
             pool_tokens: As in the constructor; default 65536.
             device_map, tp_plan: For a model that is too big for one GPU, as in transformers: its
                 layers on several devices (`"auto"`; needs accelerate), or tensor parallelism of
-                several processes (`"auto"`, under torchrun).
+                several processes (`"auto"`, or a plan of module names, under torchrun). All of
+                these must make the same calls, with seeds and without limits in seconds.
 
         Raises:
-            ValueError: There is no such model.
+            ValueError: There is no such model or dtype, or it cannot be placed so.
         """
         model, tokenizer = load.from_pretrained(
             name_or_path, dtype=dtype, device=device, device_map=device_map, tp_plan=tp_plan

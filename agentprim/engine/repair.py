@@ -12,6 +12,7 @@ from agentprim.cache.kv import KV
 from agentprim.cache.marks import of_kind
 from agentprim.cache.rewrite import Rewrite
 from agentprim.engine.read import run_planned
+from agentprim.engine.shards import total
 
 if TYPE_CHECKING:
     from agentprim.engine.engine import Engine
@@ -125,7 +126,8 @@ def _worst(
     except Measured:
         pass
     found: list[list[int]] = [[] for _ in kvs]
-    for row, indices, line in zip(rows, own, batch.plan.deviation, strict=True):
+    deviation = total(batch.plan.deviation, engine.mesh, engine.device)
+    for row, indices, line in zip(rows, own, deviation, strict=True):
         count = math.ceil(how.share * len(indices) - 1e-9)
         most = line[-len(indices) :].argsort(descending=True, stable=True)[:count]
         found[row] = [indices[i] for i in most.tolist()]

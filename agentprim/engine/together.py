@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable
 from itertools import chain
 
 from agentprim.engine.seat import Call, Seat, batched, now
+from agentprim.engine.shards import is_lone
 from agentprim.errors import PoolExhausted
 
 
@@ -95,6 +96,8 @@ def _run(group: list[Call], *, alone: bool = False) -> None:
         rows = [list(chain(*parts)) for parts in columns]
         found = batched(group[0].key, group[0].run, *rows, short=group[0].short)
     except Exception as error:
+        if is_lone(error):
+            raise
         if len(group) == 1 and (alone or not isinstance(error, PoolExhausted)):
             fault = error
     seconds = (now() - begun) / sum(map(len, group))

@@ -39,6 +39,7 @@ def generate(
     suffix: list[int],
 ) -> list[Output]:  # fmt: skip
     """Decode behind ids and KVs; see `Engine.generate`."""
+    _check_seed(engine, sampling.seed, sampling.temperature)
     constraints = sampling.constraints(len(ids))
     seeds = read_seeds(sampling.seed, len(ids)) or [None] * len(ids)
     shared = replace(sampling, seed=None, constraint=None)
@@ -71,6 +72,7 @@ def latent(
         seed = None if None in seeds else seeds
         return think(engine, kvs, steps, settle=settle, spread=spread, seed=seed)
 
+    _check_seed(engine, seed, spread)
     seeds = read_seeds(seed, len(kvs)) or [None] * len(kvs)
     tables = _tables(engine, kvs, [steps] * len(kvs))
     key = ("latent", id(engine), steps, settle, spread, seed is None, tables)
@@ -84,6 +86,16 @@ def repair(engine: "Engine", kvs: list[KV], how: Repair) -> list[Repaired]:
         return recompute(engine, kvs, how)
 
     return batched(("repair", id(engine), how), run, kvs, short=True) if kvs else []
+
+
+def _check_seed(engine: "Engine", seed, random: float) -> None:
+    """Check that processes which hold a model together draw alike.
+
+    Raises:
+        ValueError: They would not.
+    """
+    if engine.mesh is not None and random and seed is None:
+        raise ValueError("seed must be given where several processes hold a model, got none")
 
 
 def _tables(engine: "Engine", kvs: list[KV], counts: Iterable[int]) -> Hashable:

@@ -7,6 +7,7 @@ import torch
 
 from agentprim.agent.aloud import aloud
 from agentprim.engine import Engine, Output
+from agentprim.engine.shards import is_lone
 from agentprim.evaluate.base import Extract, Item, Method, Task
 from agentprim.evaluate.job import Job, ask, material, seed_of
 from agentprim.workflow.lite.detection import looks
@@ -31,6 +32,8 @@ def answer(
     try:
         return _batch(engine, task, method, job, expert)
     except Exception as error:
+        if is_lone(error):
+            raise
         fault = f"{type(error).__name__}: {' '.join(str(error).split())}"
     # here nothing holds the frames of the fault any longer, and so none of their pages
     if len(job.items) == 1:
@@ -92,12 +95,13 @@ def _extract(task: Task, item: Item) -> Extract:
 def _graded(task: Task, item: Item, text: str) -> dict:
     try:
         grade = task.grade(item, aloud(text))
+        scores = {name: float(value) for name, value in grade.scores.items()}
+        return {
+            "correct": bool(grade.correct), "extracted": grade.extracted, "reason": grade.reason,
+            "scores": scores,
+        }  # fmt: skip
     except Exception as error:
         return {"failed": f"grading: {type(error).__name__}: {' '.join(str(error).split())}"}
-    return {
-        "correct": bool(grade.correct), "extracted": grade.extracted, "reason": grade.reason,
-        "scores": {name: float(value) for name, value in grade.scores.items()},
-    }  # fmt: skip
 
 
 def summary(out: Output) -> dict:

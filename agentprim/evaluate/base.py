@@ -98,7 +98,7 @@ class Limits:
 class Method(Protocol):
     """Answers questions, a batch at a time.
 
-    One with a true `takes_extracts` compares answers, and has a further argument `extracts`: one
+    One with a true `takes_extracts` may compare answers, and has a further argument `extracts`: one
     function a question that reads the answer of a text, as the task does; see `Task`. One with a
     true `takes_material` has `materials`: what its sender reads, one text a question. One with a
     true `takes_expert` has `expert`: the engine of a second model.

@@ -9,6 +9,7 @@ from agentprim.cache.kv import KV, check_live
 from agentprim.cache.weigh import Weighed
 from agentprim.engine import Engine
 from agentprim.engine.read import forward
+from agentprim.engine.shards import total
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,5 +49,8 @@ def attention_mass(engine: Engine, kv: KV, x) -> Mass:
     cache = PagedCache(engine.model, kv=kv, absolute=True)
     cache.batch = batch = Weighed(kv, parts)
     forward(engine, engine.model.base_model, cache, [ids], [kv])
-    shares = torch.stack(batch.masses).double().mean((0, 2)).tolist()  # over layers and heads
+    shares = torch.stack(batch.masses).double().mean((0, 2))  # over layers and heads
+    if engine.mesh is not None:  # those of this process
+        shares = total(shares, engine.mesh, engine.device) / engine.mesh.size()
+    shares = shares.tolist()
     return Mass(parts=tuple(shares[:-1]), own=max(0.0, 1 - sum(shares)), sinks=shares[-1])

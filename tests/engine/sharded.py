@@ -1,33 +1,46 @@
-"""What a tiny model says, alone or held by several processes; run under torchrun for the latter."""
+"""What tiny models say, alone or held by several processes; run under torchrun for the latter."""
 
 import json
 import os
 import sys
 from pathlib import Path
 
-from agentprim import Agent, Decider, Engine, Review
+from agentprim import Agent, Decider, Engine, Repair, Review
 from agentprim.decide import choose
 from agentprim.engine import load
+from agentprim.trust.mass import attention_mass
 
 
-def sayings(folder: str, **placed) -> dict:
-    """Let engines of one model read, hand over, think, draw and decide."""
-    model, tokenizer = load.from_pretrained(folder, device="cpu", **placed)
+def sayings(untied: str, tied: str, **placed) -> dict:
+    """Let engines of two models read, hand over, think, draw, mend and decide."""
+    model, tokenizer = load.from_pretrained(untied, **placed)
     found = {}
     for latent in ("softmax", "realign"):
         engine = Engine(model, tokenizer, latent=latent, pool_tokens=8192, page_size=16)
-        review = Review(engine, steps=4)
-        found[latent] = review(["What is 3+4?", "Why?"], max_new_tokens=8)
+        found[latent] = Review(engine, steps=4)(["What is 3+4?", "Why?"], max_new_tokens=8)
     sender, receiver = Agent(engine, "You look."), Agent(engine, "You speak of it.")
-    seen = sender.think("A red door.", inner="prefill")
-    found["handed"] = receiver("Which?", context=[seen], max_new_tokens=8, temperature=1.0, seed=3)
-    (decision,) = Decider(engine).ask([choose(["red", "green"], "which?")], seen.kv)
-    found["odds"] = list(decision.probabilities.values())
+    seen = sender.think("A red door, and a green one.", inner="prefill")
+    asked = {"context": [seen], "max_new_tokens": 8}
+    found["handed"] = receiver("Which?", temperature=1.0, seed=3, **asked)
+    mended = receiver("Which?", join=Repair(share=0.4), **asked)
+    found["mended"], found["recomputed"] = str(mended), mended.usage.recomputed
+    found["odds"] = []
+    for kv in (seen.kv, mended.kv):
+        (decision,) = Decider(engine).ask([choose(["red", "green"], "which?")], kv)
+        found["odds"] += decision.probabilities.values()
+    found["mass"] = attention_mass(engine, receiver("Which?", **asked).kv, "So?").parts
     found["heads"] = engine.pool.layout.shapes[0].num_kv_heads
-    return found | {"print": engine.shelf.fingerprint()}
+    found["print"] = engine.shelf.fingerprint()
+    try:
+        found["unseeded"] = receiver("Which?", temperature=1.0, **asked) and "drawn"
+    except ValueError as error:
+        found["unseeded"] = str(error)
+    other = Engine(*load.from_pretrained(tied, **placed), pool_tokens=8192, page_size=16)
+    found["tied"] = other.realigner.method, *Review(other, steps=4)(["Why?"], max_new_tokens=8)
+    return found
 
 
 if __name__ == "__main__":
-    folder, out = sys.argv[1:]
-    said = sayings(folder, tp_plan="auto")
+    *folders, out = sys.argv[1:]
+    said = sayings(*folders, tp_plan="auto")
     Path(out, os.environ["RANK"]).write_text(json.dumps(said))

@@ -1,38 +1,57 @@
 """A model that two processes hold together says what it says alone."""
 
 import json
-import os
 import subprocess
-import sys
 
 import pytest
 
 from agentprim import Engine
+from agentprim.engine import load, shards
+from agentprim.errors import PoolExhausted
 from tests.engine.sharded import sayings
 from tests.support.saved import saved
-
-TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+from tests.support.torchrun import TORCHRUN, environment
 
 
 @pytest.mark.slow
 def test_two_processes_say_what_one_does(tmp_path):
-    folder = saved(tmp_path / "model", "qwen3", vocab_size=98)
-    command = [*TORCHRUN, "-m", "tests.engine.sharded", folder, str(tmp_path)]
-    done = subprocess.run(
-        command, env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True
-    )
+    untied = saved(tmp_path / "untied", "qwen3", vocab_size=104)
+    tied = saved(tmp_path / "tied", vocab_size=104, tie_word_embeddings=True)
+    command = [*TORCHRUN, "-m", "tests.engine.sharded", untied, tied, str(tmp_path)]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     first, second = (json.loads((tmp_path / rank).read_text()) for rank in "01")
     assert first == second
-    alone = sayings(folder)
+    alone = json.loads(json.dumps(sayings(untied, tied)))
     assert first.pop("heads") * 2 == alone.pop("heads")  # each holds half of the cache
-    assert first.pop("odds") == pytest.approx(alone.pop("odds"), abs=1e-4)
-    assert first == alone
+    assert "seed must be given" in first.pop("unseeded") and alone.pop("unseeded") == "drawn"
+    for figures in ("odds", "mass"):
+        assert first.pop(figures) == pytest.approx(alone.pop(figures), abs=1e-4)
+    assert first == alone and first["recomputed"] > 0 and first["tied"][0] == "softmax"
 
 
-def test_tensor_parallelism_without_torchrun_is_refused(tmp_path):
-    folder = saved(tmp_path)
-    with pytest.raises(ValueError, match="tp_plan must be given under torchrun, got 'auto'"):
-        Engine.from_pretrained(folder, tp_plan="auto")
-    with pytest.raises(ValueError, match="device_map must not be given with tp_plan"):
-        Engine.from_pretrained(folder, tp_plan="auto", device_map="auto")
+@pytest.mark.parametrize(
+    ("ranks", "more", "fault"),
+    [
+        (1, {}, "tp_plan must be given under torchrun with 2 or more ranks, got 1"),
+        (2, {"device_map": "auto"}, "device_map must not be given with tp_plan"),
+        (2, {"tp_plan": "rows"}, "tp_plan must be 'auto' or a plan of module names, got 'rows'"),
+        (2, {"device": "meta"}, "device must be .* with tp_plan on this machine, got meta"),
+        (3, {}, "num_attention_heads must be divisible by 3 processes, got 4"),
+    ],
+)
+def test_what_cannot_be_cut_up_is_refused_before_it_is_loaded(
+    monkeypatch, tmp_path, ranks, more, fault
+):
+    monkeypatch.setenv("WORLD_SIZE", str(ranks))
+    monkeypatch.setattr(load.AutoModelForCausalLM, "from_pretrained", None)
+    with pytest.raises(ValueError, match=fault):
+        Engine.from_pretrained(saved(tmp_path), **{"tp_plan": "auto", **more})
+
+
+def test_faults_of_one_process_are_told_from_those_of_all(monkeypatch):
+    lost, full = RuntimeError("connection lost"), PoolExhausted(2, 1)
+    assert not shards.is_lone(lost)  # nobody waits
+    monkeypatch.setattr(shards, "processes", lambda: 2)
+    assert shards.is_lone(lost)
+    assert not shards.is_lone(full) and not shards.is_lone(ValueError("no"))

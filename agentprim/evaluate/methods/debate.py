@@ -42,7 +42,7 @@ class Debate(Talk):
     def answer(self, line: Line) -> Output:
         """Answer one question."""
         more = diverse(line.limits, self.temperature, self.top_p)
-        last = line.say("debater", line.question, samples=self.agents, **more)
+        last = line.samples("debater", line.question, self.agents, **more)
         histories = [[_user(line.question)] for _ in last]
         for _ in range(1, self.rounds):
             speeches = [(f"Agent {number}", words(out)) for number, out in enumerate(last, 1)]

@@ -48,7 +48,7 @@ class Dylan(Talk):
     extracted text, for programs too, where the paper compares by BLEU; no tools.
 
     Attributes:
-        roles: Of the agents.
+        roles: Of the agents, each another one. Of equally frequent answers the first spoken wins.
         rounds: Most rounds.
         keep: Agents that the ranker keeps.
     """
@@ -58,6 +58,11 @@ class Dylan(Talk):
     roles: tuple[str, ...] = ("mathematician", "programmer", "scientist", "doctor")
     rounds: int = 3
     keep: int = 2
+
+    def __post_init__(self) -> None:
+        """Check the roles."""
+        if len({*self.roles, "ranker"}) <= len(self.roles):
+            raise ValueError(f"roles must differ, and none be the ranker, got {self.roles}")
 
     def cast(self) -> dict[str, str]:
         """Return the roles; see `Talk`."""

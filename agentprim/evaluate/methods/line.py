@@ -38,20 +38,21 @@ class Line:
     trace: list[Event] = field(default_factory=list)
     turns: int = 0
 
-    def say(self, role: str, turn, *, samples: int = 1, **sampling):
+    def say(self, role: str, turn) -> Output:
         """Ask an agent, by text alone.
 
         Args:
             role: Who answers.
             turn: What it is asked: text, or chat messages.
-            samples: Answers.
-            sampling: Overrides the limits, as in `Agent`.
 
         Returns:
-            An answer without its cache, or a list of several; what they cost is counted.
+            An answer without its cache; what it cost is counted.
         """
-        outputs = self._ask(role, turn, self.draw(), samples, sampling)
-        return self._keep(outputs) if samples > 1 else self._keep(outputs)[0]
+        return self.samples(role, turn, 1)[0]
+
+    def samples(self, role: str, turn, count: int, **sampling) -> list[Output]:
+        """Ask an agent for several answers; `sampling` overrides the limits, as in `Agent`."""
+        return self._keep(self._ask(role, turn, self.draw(), count, sampling))
 
     def say_each(self, asked: Sequence[tuple[str, object]]) -> list[Output]:
         """Ask several agents at once, each a turn of its own: pairs of role and turn."""

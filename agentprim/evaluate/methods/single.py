@@ -42,4 +42,4 @@ class Single(Talk):
         if self.samples == 1:
             return line.say("solver", turn)
         more = diverse(line.limits, self.temperature, self.top_p)
-        return elect(line, self.name, line.say("solver", turn, samples=self.samples, **more))
+        return elect(line, self.name, line.samples("solver", turn, self.samples, **more))

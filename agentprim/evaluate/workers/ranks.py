@@ -13,7 +13,7 @@ from agentprim.evaluate.workers.desk import Desk, Model
 class Ranks:
     """Answers jobs in step: the first process deals them out, and it alone has rows to write.
 
-    The others `serve`. All of them compute the same, so all must be given the same model.
+    The others `serve`. All of them compute the same, and end where they do not.
 
     Attributes:
         facts: See `Desk.facts`.
@@ -27,25 +27,50 @@ class Ranks:
         if not self.leads:
             tasks = registry.task
             registry = replace(registry, task=lambda name: _Ungraded(tasks(name)))
-        self._desk = Desk(model, registry, load=lambda: engine)
+        self._desk, self._busy = Desk(model, registry, load=lambda: engine), False
         self.facts = self._desk.facts()
+        rope = engine.pool.layout.rope
+        self._agree("hold", [self.facts, None if rope is None else rope.max_position])
 
     def __enter__(self) -> "Ranks":
         return self
 
     def __exit__(self, *fault) -> None:
-        if self.leads:
-            _deal(None)
+        if not self._busy:  # else others wait elsewhere, and end with this process
+            if self.leads:
+                _deal(None)
+            dist.destroy_process_group()
 
     def __call__(self, jobs: Iterable[Job]) -> Iterator[tuple[Job, list[dict]]]:
         """Answer each job; for the first process."""
         for job in jobs:
-            yield job, self._desk(_deal(job))
+            yield job, self._answer(_deal(job))
 
     def serve(self) -> None:
         """Answer what the first process deals out, until there is no more; for all others."""
         while (job := _deal(None)) is not None:
-            self._desk(job)
+            self._answer(job)
+
+    def _answer(self, job: Job) -> list[dict]:
+        self._busy = True
+        rows = self._desk(job)
+        self._agree("say", [row.get("text") for row in rows])
+        self._busy = False
+        return rows
+
+    @staticmethod
+    def _agree(verb: str, here: list) -> None:
+        """Compare what the processes have.
+
+        Raises:
+            RuntimeError: They do not have the same.
+        """
+        found = [None] * dist.get_world_size()
+        dist.all_gather_object(found, here)
+        for other in found:
+            for one, two in zip(found[0], other, strict=True):
+                if one != two:
+                    raise RuntimeError(f"processes must {verb} the same, got {one!r} and {two!r}")
 
 
 class _Ungraded:

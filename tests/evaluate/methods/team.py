@@ -33,7 +33,7 @@ class Script:
 
     Attributes:
         heard: Role and turn of each answer, in order, the last message of chats.
-        batches: Role and number of rows of each call.
+        batches: Role and number of answers of each call.
         chats: Each turn as it was given.
     """
 

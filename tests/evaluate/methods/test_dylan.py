@@ -2,6 +2,9 @@
 
 import re
 
+import pytest
+
+from agentprim.evaluate.methods import method
 from tests.evaluate.methods.team import Script, calls, events, run
 
 ROLES = ["mathematician", "programmer", "scientist", "doctor"]
@@ -81,6 +84,12 @@ def test_two_left_must_both_agree(monkeypatch):
     script = Script(monkeypatch, speak)
     (out,) = run("dylan", ONE, [1], rounds=5)
     assert len(script.heard) == 11 and events(out, "stop")[-1]["stopped"]
+
+
+def test_agents_must_differ():
+    for roles in (("doctor", "doctor"), ("doctor", "ranker")):
+        with pytest.raises(ValueError, match="roles must differ, and none be the ranker"):
+            method("dylan", roles=roles)
 
 
 def test_where_the_ranker_names_nobody_chance_decides(monkeypatch):

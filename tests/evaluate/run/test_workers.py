@@ -14,8 +14,8 @@ from agentprim.trust.journal import read
 from tests.evaluate.run import stubs
 from tests.evaluate.run.conftest import SETTING, changed, rows, timeless
 from tests.support.saved import saved
+from tests.support.torchrun import TORCHRUN, environment
 
-TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
 FAILING = changed(methods=("single", "fails"))
 
 
@@ -51,19 +51,23 @@ def test_two_workers_of_a_ray_cluster_equal_one(go, folder, tmp_path):
 
 @pytest.mark.slow
 def test_two_processes_that_hold_one_model_equal_one(tmp_path):
-    folder = saved(tmp_path / "model", vocab_size=98)
+    folder = saved(tmp_path / "model", vocab_size=104, max_position_embeddings=8192)
     pieces, alone = tmp_path / "pieces", tmp_path / "alone"
-    for out, start, more in ((alone, [], []), (pieces, TORCHRUN, ["--tp-plan", "auto"])):
-        command = [sys.executable, *start, "-m", "agentprim", "eval", "--out", str(out),
+    for out, start, more in (
+        (alone, [sys.executable], []),
+        (pieces, TORCHRUN, ["--tp-plan", "auto"]),
+    ):
+        command = [*start, "-m", "agentprim", "eval", "--out", str(out),
                    "--model", folder, "--device", "cpu", "--pool-tokens", "30000",
                    "--tasks", "notes", "--limit", "4", "--batch", "3", "--steps", "2",
                    "--max-new-tokens", "5", "--methods", "single,review,lite", *more]  # fmt: skip
-        done = subprocess.run(command, capture_output=True, text=True)
+        done = subprocess.run(command, env=environment(), capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
     for path in alone.glob("*.jsonl"):
         about, records = read(path)
         other, found = read(pieces / path.name)
         assert other == about and len(records) == 4
+        assert not any("failed" in record for record in records.values())
         assert {k: timeless(r) for k, r in found.items()} == {
             k: timeless(r) for k, r in records.items()
         }
