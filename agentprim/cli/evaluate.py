@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
+import torch.distributed as dist
 import typer
 from rich.console import Console
 from rich.progress import (
@@ -16,7 +17,6 @@ from rich.progress import (
     TextColumn,
     TimeElapsedColumn,
 )
-from torch.distributed import get_node_local_rank
 
 from agentprim.cli.listing import show
 from agentprim.cli.load import load as load_engine
@@ -160,7 +160,7 @@ def _team(how: HowToLoad, workers: int | None, ray: bool, spinner: Spinner):
 
 def _first() -> bool:
     """Tell whether this is the process that speaks for all of its machine."""
-    return get_node_local_rank(0) == 0
+    return not dist.is_available() or dist.get_node_local_rank(0) == 0
 
 
 class Rates:

@@ -4,6 +4,7 @@ import json
 import subprocess
 
 import pytest
+import torch
 
 from agentprim import Engine
 from agentprim.engine import load, shards
@@ -31,22 +32,34 @@ def test_two_processes_say_what_one_does(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("ranks", "more", "fault"),
+    ("more", "fault"),
     [
-        (1, {}, "tp_plan must be given under torchrun with 2 or more ranks, got 1"),
-        (2, {"device_map": "auto"}, "device_map must not be given with tp_plan"),
-        (2, {"tp_plan": "rows"}, "tp_plan must be 'auto' or a plan of module names, got 'rows'"),
-        (2, {"device": "meta"}, "device must be .* with tp_plan on this machine, got meta"),
-        (3, {}, "num_attention_heads must be divisible by 3 processes, got 4"),
+        ({}, "tp_plan must be given under torchrun, got no processes"),
+        ({"device_map": "auto"}, "device_map must not be given with tp_plan"),
+        ({"tp_plan": "rows"}, "tp_plan must be 'auto' or a plan of module names, got 'rows'"),
+        ({"device": "meta"}, "device must be .* with tp_plan on this machine, got meta"),
     ],
 )
-def test_what_cannot_be_cut_up_is_refused_before_it_is_loaded(
-    monkeypatch, tmp_path, ranks, more, fault
-):
-    monkeypatch.setenv("WORLD_SIZE", str(ranks))
+def test_what_cannot_be_placed_is_refused_before_it_is_loaded(monkeypatch, more, fault):
     monkeypatch.setattr(load.AutoModelForCausalLM, "from_pretrained", None)
     with pytest.raises(ValueError, match=fault):
-        Engine.from_pretrained(saved(tmp_path), **{"tp_plan": "auto", **more})
+        Engine.from_pretrained("anything", **{"tp_plan": "auto", **more})
+
+
+@pytest.mark.parametrize(
+    ("ranks", "fault"),
+    [
+        (1, "tp_plan must be given to 2 or more processes, got 1"),
+        (3, "num_attention_heads must be divisible by 3 processes, got 4"),
+        (4, "num_key_value_heads must be divisible by 4 processes, got 2"),
+    ],
+)
+def test_each_process_gets_as_many_heads(monkeypatch, tmp_path, ranks, fault):
+    monkeypatch.setattr(torch.distributed, "is_torchelastic_launched", lambda: True)
+    monkeypatch.setattr(load, "processes", lambda: ranks)
+    monkeypatch.setattr(load, "_options", lambda **placed: {})
+    with pytest.raises(ValueError, match=fault):
+        Engine.from_pretrained(saved(tmp_path), tp_plan="auto")
 
 
 def test_faults_of_one_process_are_told_from_those_of_all(monkeypatch):
