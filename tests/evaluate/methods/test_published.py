@@ -32,6 +32,12 @@ def test_debaters_go_on_with_their_own_words_and_read_those_of_all_others(monkey
     assert events(out, "vote")[0]["answers"] == ["4", "5", "6"] and out == "debater says 4"
 
 
+def test_one_debater_has_nobody_to_hear(monkeypatch):
+    script = Script(monkeypatch, counter())
+    assert run("llm_debate", ONE, SEED, agents=1) == ["debater says 2"]
+    assert script.roles() == ["debater"] * 2 and "Agent 1" not in script.turns("debater")[1]
+
+
 def test_a_debate_is_won_by_the_majority_of_the_last_round(monkeypatch):
     words = iter(["1", "1", "1", "it is 5", "it is 7", "so 7"])
     Script(monkeypatch, lambda role, turn: next(words))
