@@ -3,6 +3,7 @@
 import functools
 
 from agentprim import Agent, Engine
+from agentprim.engine import decode
 from agentprim.evaluate.base import Limits
 from agentprim.evaluate.methods import method
 from agentprim.evaluate.methods import talk as talking
@@ -33,20 +34,18 @@ class Script:
 
     Attributes:
         heard: Role and turn of each answer, in order, the last message of chats.
-        batches: Role and number of answers of each call.
         chats: Each turn as it was given.
     """
 
     def __init__(self, monkeypatch, speak, module=talking) -> None:
         """Let all agents that a module makes follow the script; default those of a talk."""
-        self.heard, self.batches, self.chats = [], [], []
+        self.heard, self.chats = [], []
         script = self
 
         class Scripted(Agent):
             def __call__(self, x, **options):
                 outputs = super().__call__(x, **{**options, "max_new_tokens": 1})
                 each = len(outputs) // len(x)
-                script.batches.append((self.name, len(outputs)))
                 script.chats += [(self.name, turn) for turn in x]
                 turns = [turn if isinstance(turn, str) else turn[-1]["content"] for turn in x]
                 said = []
@@ -76,6 +75,18 @@ def run(
     if getattr(found, "takes_expert", False):
         more["expert"] = expert()
     return found(engine(), questions, limits, seeds, **more)
+
+
+def passes(monkeypatch) -> list[int]:
+    """Return a list that will hold the rows of each batch that is decoded from now on."""
+    rows, generate = [], decode.generate
+
+    def counted(engine, ids, *args, **more):
+        rows.append(len(ids))
+        return generate(engine, ids, *args, **more)
+
+    monkeypatch.setattr(decode, "generate", counted)
+    return rows
 
 
 def calls(out) -> list[str]:

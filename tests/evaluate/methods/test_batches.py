@@ -4,12 +4,11 @@ import gc
 
 import pytest
 
-from agentprim.engine import decode
 from agentprim.evaluate.base import Limits
 from agentprim.evaluate.methods import method, methods
 from agentprim.organizer import Organizer
 from agentprim.workflow import Plan
-from tests.evaluate.methods.team import QUESTIONS, SEEDS, calls, engine, events, expert, run
+from tests.evaluate.methods.team import QUESTIONS, SEEDS, calls, engine, events, expert, passes, run
 
 DRAWN = Limits(max_new_tokens=2, steps=2, temperature=0.8, top_p=0.95)
 # fewer rounds than in the papers, more than one where the number changes the path
@@ -92,14 +91,7 @@ def _spoken_or_handed(name: str, batch) -> None:
     ],
 )
 def test_questions_and_agents_share_passes(monkeypatch, name, options, rows):
-    seen = []
-    generate = decode.generate
-
-    def counted(engine, ids, *args, **more):
-        seen.append(len(ids))
-        return generate(engine, ids, *args, **more)
-
-    monkeypatch.setattr(decode, "generate", counted)
+    seen = passes(monkeypatch)
     run(name, limits=Limits(max_new_tokens=8, temperature=1.0), **options)
     assert seen == rows
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.evaluate.methods.team import QUESTIONS, Script, calls, events, run
+from tests.evaluate.methods.team import QUESTIONS, Script, calls, events, passes, run
 
 ONE, SEED = ["why?"], [3]
 
@@ -19,8 +19,9 @@ def counter():
 
 
 def test_debaters_go_on_with_their_own_words_and_read_those_of_all_others(monkeypatch):
-    script = Script(monkeypatch, counter())
+    script, seen = Script(monkeypatch, counter()), passes(monkeypatch)
     (out,) = run("llm_debate", ONE, SEED)
+    assert script.roles() == ["debater"] * 6 and seen == [3, 3]  # a round is one batch
     assert script.chats[0] == ("debater", "why?")
     for number, (_, chat) in enumerate(script.chats[1:], 1):
         asked, own, update = (message["content"] for message in chat)
@@ -64,9 +65,9 @@ def test_each_question_has_its_own_way_to_compare_answers(monkeypatch, name):
 
 def test_self_consistency_asks_one_agent_once_for_all_samples(monkeypatch):
     words = iter("7 5 5 7 5".split())
-    script = Script(monkeypatch, lambda role, turn: next(words))
+    script, seen = Script(monkeypatch, lambda role, turn: next(words)), passes(monkeypatch)
     (out,) = run("self_consistency", ONE, SEED)
-    assert out == "5" and script.batches == [("solver", 5)]
+    assert out == "5" and script.roles() == ["solver"] * 5 and seen == [5]
     assert out.usage.generative_calls == 5 and events(out, "vote")[0]["kept"] == [1]
 
 
@@ -75,9 +76,12 @@ def test_self_refine_stops_for_the_content_and_goes_on_for_the_others(monkeypatc
         content = "why" in turn or turn.count("Answer:") == 2
         return {"feedback": "CORRECT" if content else "wrong", "solver": "one"}.get(role, "two")
 
-    script = Script(monkeypatch, speak)
+    script, seen = Script(monkeypatch, speak), passes(monkeypatch)
     outs = run("self_refine")
     assert outs == ["two", "one", "two"]
+    order = [("solver", 3), ("feedback", 3), ("refiner", 2), ("feedback", 2)]
+    assert script.roles() == [role for role, rows in order for _ in range(rows)]
+    assert seen == [rows for _, rows in order]
     assert [len(calls(out)) for out in outs] == [4, 2, 4]
     assert "Answer:\none\n\nFeedback:\nwrong\n\nAnswer the task again" in script.turns("refiner")[0]
 
@@ -99,9 +103,9 @@ def test_each_diverse_attempt_reads_those_before_and_the_decider_all(monkeypatch
 
 
 def test_personas_are_one_call(monkeypatch):
-    script = Script(monkeypatch, counter())
+    script, seen = Script(monkeypatch, counter()), passes(monkeypatch)
     assert run("spp") == ["personas says 1", "personas says 2", "personas says 3"]
-    assert script.heard == [("personas", question) for question in QUESTIONS]
+    assert script.heard == [("personas", question) for question in QUESTIONS] and seen == [3]
 
 
 def test_agentverse_recruits_decides_and_recruits_again_with_advice(monkeypatch):
