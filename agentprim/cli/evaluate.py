@@ -87,8 +87,9 @@ def evaluate(
     setting = settle(preset, given, limits, data or [])
     _check([REGISTRY.method(name) for name in setting.methods], expert_model)
     loaded = load(setting, REGISTRY)
-    for name, reason in loaded.missing.items() if _first() else ():
-        print(f"agentprim: {name} is left out: {reason}", file=sys.stderr)
+    if _first():
+        for name, reason in loaded.missing.items():
+            print(f"agentprim: {name} is left out: {reason}", file=sys.stderr)
     how = HowToLoad(name=model, expert=expert_model, dtype=dtype, device=device,
                     pool_tokens=pool_tokens, device_map=device_map, tp_plan=tp_plan)  # fmt: skip
     with Spinner(lines=True) as spinner, quiet():

@@ -39,9 +39,8 @@ class Head:
     @torch.no_grad()
     def __call__(self, hidden: Tensor) -> Tensor:
         """Map `[..., hidden_size]` to logits fp32 `[..., vocab]`."""
-        return self._behind(
-            self._output(hidden.to(self._output.weight.device, self._output.weight.dtype)).float()
-        )
+        weight = self._output.weight
+        return self._behind(self._output(hidden.to(weight.device, weight.dtype)).float())
 
     def _behind(self, logits: Tensor) -> Tensor:
         logits = logits * self._scale

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 
 from agentprim.agent import Agent
 from agentprim.engine import Engine, Output, together
@@ -60,7 +60,7 @@ class Talk(ABC):
         self, agents: dict[str, Agent], limits: Limits, question: str, seed: int, extract: Extract
     ) -> Output:
         """Answer a question from its beginning, with all that led to the answer."""
-        line = Line(question, seed, limits, agents, extract)
+        line = Line(question, seed, limits, agents, cache(extract))  # a text is read several times
         out = bare(self.answer(line))
         return out.but(usage=line.usage, trace=tuple(line.trace), name=self.name)
 
